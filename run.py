@@ -134,7 +134,7 @@ def check(args: Sequence[str]) -> int:
             (MAIN, ["-m", "ruff", "format", "--check", "."]),
             (MAIN, ["-m", "ruff", "check", "."]),
             (MAIN, ["-m", "mypy"]),
-            (MAIN, ["-c", "import sys; from importlinter.cli import lint_imports_command as lint; sys.exit(lint())"]),
+            (MAIN, [str(MAIN.scripts / "lint-imports")]),
         ]
     )
     problems = [problem for environment in LOCKED for problem in lock_problems(environment.lock)]
@@ -177,14 +177,8 @@ def main(argv: Sequence[str]) -> int:
         say(f"Seriatim needs Python {'.'.join(map(str, PYTHON_MIN))} or newer; this is {sys.version.split()[0]}.")
         say("Start run.py with a newer one, for instance `python3.11 run.py`.")
         return EXIT_SETUP
-    if not argv or argv[0] in ("help", "-h", "--help"):
-        print(usage())
-        return 0
-    if argv[0] not in RECIPES:
-        say(f"There is no recipe `{argv[0]}`.\n{usage()}")
-        return EXIT_SETUP
     try:
-        return RECIPES[argv[0]](argv[1:])
+        return start(argv)
     except SetupError as error:
         say(str(error))
         return EXIT_SETUP
@@ -192,6 +186,16 @@ def main(argv: Sequence[str]) -> int:
         return stopped.exit_code
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def start(argv: Sequence[str]) -> int:
+    """Find the recipe and run it."""
+    if not argv or argv[0] in ("help", "-h", "--help"):
+        print(usage())
+        return 0
+    if argv[0] not in RECIPES:
+        raise SetupError(f"There is no recipe `{argv[0]}`.\n{usage()}")
+    return RECIPES[argv[0]](argv[1:])
 
 
 def usage() -> str:
@@ -260,7 +264,7 @@ def recipe_variables(environment: Environment) -> dict[str, str]:
     variables.setdefault("DAGSTER_DISABLE_TELEMETRY", "1")  # It would write to the home directory, too.
     for name in ("SERIATIM_TRANSACTIONS", "SERIATIM_TRANSACTIONS_REAL"):
         if variables.get(name):
-            variables[name] = os.path.abspath(variables[name])  # The child starts elsewhere: in the checkout.
+            variables[name] = str(Path(variables[name]).absolute())  # The child starts elsewhere: in the checkout.
     return variables
 
 
@@ -278,7 +282,9 @@ def ensure(environment: Environment) -> None:
         return
     if sys.version_info >= environment.python_below:
         below = ".".join(map(str, environment.python_below))
-        raise SetupError(f"{environment.lock} has packages for Python below {below} only; start run.py with such a one.")
+        raise SetupError(
+            f"{environment.lock} has packages for Python below {below} only; start run.py with such a one."
+        )
     with exclusively(ROOT / ".venv.lock", wait_s_max=INSTALL_WAIT_S_MAX):
         if not is_current(environment):  # Another run.py may have made it while this one waited.
             install(environment)
