@@ -1,0 +1,117 @@
+"""The exercise's two functions: one account's balance, changed by refresh-and-reapply.
+
+The promise: calls that overlap, in any number of threads and processes, leave the balance that they would have left one
+after another. No update is lost, none is applied twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier
+
+from seriatim.commit.attempts import Attempts
+from seriatim.errors import BalanceError, DuplicateKeyError, RowNotFoundError
+
+_ID, _BALANCE, _ACCOUNT = "id", "bal", 1
+
+
+def commit_with_retry(
+    catalog: Catalog,
+    identifier: str | Identifier,
+    mutate: Callable[[int], int],
+    max_retries: int = 5,
+    before_commit: Callable[[int], None] | None = None,
+) -> int:
+    """Replace the balance of the row with id 1 by `mutate(balance)`, exactly once, and return what was committed.
+
+    Each of up to `max_retries` attempts loads the table anew, reads the balance, calls `mutate`, then
+    `before_commit(attempt)` (counted from 0), and commits on the very snapshot it read. Other rows and the row's other
+    columns keep their values. What `mutate` or `before_commit` raise comes out as it is; nothing is written then.
+
+    Raises:
+        ConflictError: the table moved under every attempt; nothing was written. A `CommitFailedException`.
+        OutcomeUnknownError: the commit may have landed, and the table does not tell. A `CommitStateUnknownException`.
+        RowNotFoundError, DuplicateKeyError: there is no row with id 1, or more than one.
+        BalanceError: the balance is null, or `mutate` returned no int that the column can hold.
+        ValueError: `max_retries` is less than 1.
+    """
+    if max_retries < 1:
+        raise ValueError(f"max_retries must be at least 1, not {max_retries}")
+    attempts: Attempts[int] = Attempts(catalog, identifier)
+    for attempt in range(max_retries):
+        table = attempts.load()
+        if attempts.landed:
+            return attempts.landed.result
+        row = _row(table, attempts.name)
+        new = mutate(_balance(row, attempts.name))
+        changed = _with_balance(row, new, attempts.name)
+        if before_commit is not None:
+            before_commit(attempt)
+        if attempts.submit(table, partial(_overwrite, rows=changed), result=new):
+            return new
+    if attempts.is_open:
+        attempts.load()
+        if attempts.landed:
+            return attempts.landed.result
+    raise attempts.verdict()
+
+
+def read_balance(table: Table) -> int:
+    """Return the balance of the row with id 1 in a table that is already loaded.
+
+    Raises:
+        RowNotFoundError, DuplicateKeyError: there is no such row, or more than one.
+        BalanceError: the balance is null.
+    """
+    name = _name(table)
+    return _balance(_row(table, name), name)
+
+
+def _name(table: object) -> str:
+    return ".".join(table.name()) if isinstance(table, Table) else "the table"
+
+
+def _overwrite(table: Table, rows: pa.Table) -> None:
+    table.overwrite(rows, overwrite_filter=EqualTo(_ID, _ACCOUNT))
+
+
+def _row(table: Table, name: str) -> pa.Table:
+    rows = table.scan(row_filter=EqualTo(_ID, _ACCOUNT)).to_arrow()
+    if _ID in rows.schema.names:  # A double's scan may not filter.
+        rows = rows.filter(pc.equal(rows[_ID], _ACCOUNT))
+    if rows.num_rows == 0:
+        raise RowNotFoundError(name, key=_ACCOUNT)
+    if rows.num_rows > 1:
+        raise DuplicateKeyError(name, key=_ACCOUNT, count=rows.num_rows)
+    return rows
+
+
+def _balance(row: pa.Table, name: str) -> int:
+    value = row[_BALANCE][0].as_py()
+    if not _is_int(value):
+        raise BalanceError(name, value=value, reason="the balance of the row with id 1 must be an integer")
+    return int(value)
+
+
+def _with_balance(row: pa.Table, value: Any, name: str) -> pa.Table:
+    if not _is_int(value):
+        raise BalanceError(name, value=value, reason="mutate must return an int")
+    column = row.schema.get_field_index(_BALANCE)
+    field = row.schema.field(column)
+    try:
+        values = pa.array([value], type=field.type)
+    except (OverflowError, pa.ArrowInvalid) as err:
+        raise BalanceError(name, value=value, reason=f"column {_BALANCE} holds {field.type}") from err
+    return row.set_column(column, field, values)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

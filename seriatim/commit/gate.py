@@ -1,0 +1,82 @@
+"""The gate: what PyIceberg takes for the catalog while one attempt writes.
+
+PyIceberg 0.12 answers a conflict by rebuilding the stale snapshot on the new head, and answers `CommitFailedException`
+and `ValidationException` by deleting the files it wrote, also when that commit had landed and only its reply was lost.
+Both are closed here: a commit is submitted once, on the base that was read, and whatever the catalog raises reaches
+PyIceberg as an exception that it neither retries nor cleans up after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertCurrentSchemaId,
+    AssertDefaultSpecId,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    TableRequirement,
+    TableUpdate,
+)
+
+from seriatim.commit.pin import Pin
+
+_PINNED = (AssertTableUUID, AssertRefSnapshotId, AssertCurrentSchemaId, AssertDefaultSpecId)
+
+
+class GateError(Exception):
+    """Private: carries a failure through PyIceberg. Must never derive from a PyIceberg exception (see above)."""
+
+
+class Gate:
+    """Passes one commit on to the catalog, pinned to its base, and remembers what became of it.
+
+    Everything else goes to the catalog as it is.
+    """
+
+    def __init__(self, catalog: Catalog, pin: Pin) -> None:
+        """Stand before `catalog` for one attempt computed from `pin`."""
+        self._catalog = catalog
+        self._pin = pin
+        self.staged: tuple[Snapshot, ...] = ()
+        self.is_submitted = False
+        self.is_landed = False
+        self.reported: Exception | None = None  # None: nothing was raised by the catalog (so far)
+
+    def __getattr__(self, name: str) -> Any:
+        """Hand every other call to the catalog."""
+        return getattr(self._catalog, name)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Submit the commit once, with the pin as its requirements.
+
+        Raises:
+            GateError: it was not submitted, or the catalog raised (`reported`), so the outcome must be looked up.
+        """
+        if self.is_submitted:
+            raise GateError("a second submit of one attempt; PyIceberg retried below the loop")
+        staged = tuple(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))
+        self._check_parents(staged)
+        others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
+        self.staged = staged
+        self.is_submitted = True
+        try:
+            response = self._catalog.commit_table(table, (*self._pin.requirements(), *others), updates)
+        except Exception as err:
+            self.reported = err
+            raise GateError(f"the catalog raised {type(err).__name__}") from err
+        self.is_landed = True
+        return response
+
+    def _check_parents(self, staged: tuple[Snapshot, ...]) -> None:
+        parent = self._pin.snapshot_id
+        for snapshot in staged:
+            if snapshot.parent_snapshot_id != parent:
+                raise GateError(f"snapshot {snapshot.snapshot_id} was not computed from {parent}")
+            parent = snapshot.snapshot_id

@@ -1,0 +1,62 @@
+"""What a call did: the values it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The commit that an attempt lost to, as far as its snapshot tells."""
+
+    snapshot_id: int
+    operation_ids: tuple[str, ...]
+    run_id: str | None  # None: the commit does not name a run (it is not one of ours, or ran outside Dagster)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One attempt that lost: its base had moved when it wanted to commit.
+
+    `attempt` counts from 1. `wasted_s` is the time spent on the attempt, from its load until the loss was known.
+    """
+
+    event_id: str
+    table: str
+    operation_ids: tuple[str, ...]
+    attempt: int
+    expected_snapshot_id: int | None  # None: the table was empty when it was read
+    actual_snapshot_id: int | None  # None: the table is empty now
+    winner: Winner | None  # None: the table moved without a new snapshot (a schema change, a rollback)
+    wasted_s: float
+    occurred_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What landed, where, on which base and at what price.
+
+    `already_applied` maps the operation ids that had landed before this call to the snapshot that applied them.
+    When all had, `snapshot_ids` is empty and the table was not touched.
+    """
+
+    table: str
+    operation_ids: tuple[str, ...]
+    base_snapshot_id: int | None  # None: the table was empty
+    snapshot_ids: tuple[int, ...]
+    attempts: int
+    conflicts: tuple[Conflict, ...] = ()
+    already_applied: Mapping[str, int] = field(default_factory=dict)
+    rows_written: int = 0
+    waited_s: float = 0.0
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether everything had landed before."""
+        return not self.snapshot_ids
+
+    @property
+    def wasted_s(self) -> float:
+        """Seconds spent on attempts that lost."""
+        return sum(conflict.wasted_s for conflict in self.conflicts)

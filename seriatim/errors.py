@@ -1,0 +1,120 @@
+"""Every error Seriatim raises, in one tree, grouped by what a caller would do about it.
+
+    SeriatimError
+      ConflictError               the table moved under every attempt: nothing was written, run again
+      OutcomeUnknownError         it may have landed: look it up, resubmit nothing, delete nothing
+        UnconfirmedConflictError  the catalog said "conflict", the table does not show one
+      TableReplacedError          dropped and created anew meanwhile: nothing was written to the new table
+      HistoryCutError             the history no longer reaches back far enough to tell
+      InvalidChangeError          the change cannot be applied to this table: mend the change
+        RowNotFoundError
+        DuplicateKeyError
+        BalanceError
+
+Some are PyIceberg's exceptions too, so that a caller who knows only PyIceberg catches what it expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+
+
+class SeriatimError(Exception):
+    """Anything that Seriatim raises on purpose."""
+
+
+class ConflictError(SeriatimError, CommitFailedException):
+    """The table moved under every allowed attempt; nothing was written, so run the change again."""
+
+    def __init__(self, table: str, *, expected: int | None, actual: int | None, attempts: int) -> None:
+        """Build the message from the snapshot the last attempt read and the one it met (None: an empty table)."""
+        super().__init__(
+            f"{table}: the last of {attempts} attempt(s) was computed from snapshot {expected}, but the table is at "
+            f"{actual}; nothing was written. Run it again, or allow more attempts."
+        )
+        self.table, self.expected, self.actual, self.attempts = table, expected, actual, attempts
+
+
+class OutcomeUnknownError(SeriatimError, CommitStateUnknownException):
+    """The commit may have landed, or may land yet; nothing was deleted and nothing is resubmitted.
+
+    Look one of `snapshot_ids` or `operation_ids` up in the table's history before doing anything else.
+    """
+
+    def __init__(
+        self, table: str, *, snapshot_ids: Sequence[int], operation_ids: Sequence[str] = (), reason: str
+    ) -> None:
+        """Build the message from what the staged commit would be known by."""
+        known_by = f"snapshot(s) {', '.join(map(str, snapshot_ids))}"
+        if operation_ids:
+            known_by += f" or operation(s) {', '.join(operation_ids)}"
+        super().__init__(
+            f"{table}: it is not known whether the commit landed ({reason}). Look for {known_by} in the table's "
+            f"history; if they are there it landed, if the table has moved on without them it did not."
+        )
+        self.table, self.snapshot_ids, self.operation_ids = table, tuple(snapshot_ids), tuple(operation_ids)
+
+
+class UnconfirmedConflictError(OutcomeUnknownError, CommitFailedException):
+    """The catalog reported a conflict on the last attempt, yet the table still is at the base of that attempt.
+
+    Most likely nothing was written. A catalog can also report a conflict for a commit that is still on its way (a
+    request that was sent twice), so the attempt's files are kept.
+    """
+
+
+class TableReplacedError(SeriatimError):
+    """The table was dropped and created anew while the change was computed; nothing was written to the new one."""
+
+    def __init__(self, table: str, *, expected_uuid: str, actual_uuid: str) -> None:
+        """Build the message from the two table uuids."""
+        super().__init__(
+            f"{table}: the table read had uuid {expected_uuid}, the one in the catalog now has {actual_uuid}. "
+            f"Nothing was written to it; run the change again if it is meant for the new table."
+        )
+        self.table, self.expected_uuid, self.actual_uuid = table, expected_uuid, actual_uuid
+
+
+class HistoryCutError(SeriatimError):
+    """The history was cut, so whether an operation has landed cannot be told; nothing was written."""
+
+    def __init__(self, table: str, *, oldest_snapshot_id: int, operation_ids: Sequence[str]) -> None:
+        """Build the message from the oldest snapshot that could be reached and the ids that were looked for."""
+        super().__init__(
+            f"{table}: the history ends at snapshot {oldest_snapshot_id}, which is not the table's beginning, and "
+            f"{', '.join(operation_ids)} is not in what is left. It may have landed before; nothing was written."
+        )
+        self.table, self.oldest_snapshot_id, self.operation_ids = table, oldest_snapshot_id, tuple(operation_ids)
+
+
+class InvalidChangeError(SeriatimError):
+    """The change cannot be applied to this table; nothing was written, so mend the change."""
+
+
+class RowNotFoundError(InvalidChangeError):
+    """No row has the key; nothing was written."""
+
+    def __init__(self, table: str, *, key: object) -> None:
+        """Build the message from the key that has no row."""
+        super().__init__(f"{table}: there is no row with id {key!r}; insert it first.")
+        self.table, self.key = table, key
+
+
+class DuplicateKeyError(InvalidChangeError):
+    """More than one row has the key; nothing was written."""
+
+    def __init__(self, table: str, *, key: object, count: int) -> None:
+        """Build the message from the key and the number of its rows."""
+        super().__init__(f"{table}: {count} rows have id {key!r}, which must be unique; remove all but one.")
+        self.table, self.key, self.count = table, key, count
+
+
+class BalanceError(InvalidChangeError):
+    """The value is no balance that the column can hold; nothing was written."""
+
+    def __init__(self, table: str, *, value: object, reason: str) -> None:
+        """Build the message from the value and what is wrong with it."""
+        super().__init__(f"{table}: {value!r} ({type(value).__name__}) is no balance: {reason}.")
+        self.table, self.value, self.reason = table, value, reason
