@@ -1,5 +1,5 @@
 """The exercise's two functions under the name the exercise gives them."""
 
-from seriatim.account import commit_with_retry, read_balance
+from seriatim import commit_with_retry, read_balance
 
 __all__ = ["commit_with_retry", "read_balance"]
