@@ -27,7 +27,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class NoChange:
-    """Write no rows; the operation ids land all the same, so that the operation counts as done."""
+    """Write no rows; operation ids, if there are any, land all the same, so that the operation counts as done."""
 
 
 Change = Rewrite | Append | NoChange

@@ -44,7 +44,8 @@ def apply(
 
     `operation_ids` name what is done: those that have landed before, whoever did it, are not in `base.pending`, and
     when none is left `change` is not called. The commit carries `base.pending` with the rows: the change must do all of
-    it, and nothing else.
+    it, and nothing else. A change that turns out empty still lands its operation ids, in a snapshot without rows; an
+    empty one without an operation id writes nothing.
 
     Raises:
         ConflictError: the table moved under every attempt that the policy allows; nothing was written.
@@ -116,6 +117,8 @@ class _Call:
             return self._nothing_to_do(pin, applied)
         change = self.change(Base(self.attempts.name, pin.snapshot_id, pending, table))
         write.check(self.attempts.name, table.schema().column_names, change)
+        if not pending and write.is_empty(change):
+            return self._nothing_to_do(pin, applied)
         properties = summary.words(new_id(), pending, pin, self.writer)
         done = _Done(pending, applied, write.rows_of(change))
         if not self._submit(table, change, properties, done):

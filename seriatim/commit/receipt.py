@@ -38,7 +38,7 @@ class Receipt:
     """What landed, where, on which base and at what price.
 
     `already_applied` maps the operation ids that had landed before this call to the snapshot that applied them.
-    When all had, `snapshot_ids` is empty and the table was not touched.
+    When all had, or there was nothing to write, `snapshot_ids` is empty and the table was not touched.
     """
 
     table: str
@@ -53,7 +53,7 @@ class Receipt:
 
     @property
     def is_noop(self) -> bool:
-        """Whether everything had landed before."""
+        """Whether this call left the table as it was."""
         return not self.snapshot_ids
 
     @property

@@ -33,7 +33,7 @@ def check(table: str, columns: list[str], change: Change) -> None:
 
 
 def write(table: Table, change: Change, properties: dict[str, str]) -> None:
-    """Write `change` with `properties` in the summary of each of its snapshots. Always commits, be it an empty one."""
+    """Write `change`, with `properties` in the summary of each of its snapshots. Always commits, be it an empty one."""
     match change:
         case Rewrite(rows, key) if rows.num_rows:
             table.overwrite(rows, overwrite_filter=In(key, rows[key].to_pylist()), snapshot_properties=properties)
@@ -43,6 +43,11 @@ def write(table: Table, change: Change, properties: dict[str, str]) -> None:
             table.append(table.schema().as_arrow().empty_table(), snapshot_properties=properties)
         case _:
             assert_never(change)
+
+
+def is_empty(change: Change) -> bool:
+    """Tell whether the change leaves every row as it is."""
+    return rows_of(change) == 0
 
 
 def rows_of(change: Change) -> int:
