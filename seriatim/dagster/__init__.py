@@ -1,0 +1,30 @@
+"""Seriatim for Dagster projects: resource, operation ids, receipts as metadata, conflicts as events and as a table.
+
+@dg.asset(partitions_def=daily)
+def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.MaterializeResult:
+    ids = operation_ids(Launch.of(context))
+    reporter = ConflictReporter(context, dg.AssetKey("account"))
+    receipt = apply(catalog.load(), ("bank", "account"), add_deposits, operation_ids=ids, observer=reporter)
+    return dg.MaterializeResult(metadata=receipt_metadata(receipt))
+"""
+
+from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
+from seriatim.dagster.catalog import open_catalog as open_catalog
+from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor
+from seriatim.dagster.conflict_sensor import read_conflicts as read_conflicts
+from seriatim.dagster.conflict_sensor import record_conflicts as record_conflicts
+from seriatim.dagster.conflict_table import ensure_conflict_table as ensure_conflict_table
+from seriatim.dagster.conflicts import ConflictEvent as ConflictEvent
+from seriatim.dagster.conflicts import ConflictReporter as ConflictReporter
+from seriatim.dagster.conflicts import conflict_from_observation as conflict_from_observation
+from seriatim.dagster.conflicts import conflict_observation as conflict_observation
+from seriatim.dagster.errors import CatalogBusyError as CatalogBusyError
+from seriatim.dagster.errors import ConflictEventError as ConflictEventError
+from seriatim.dagster.errors import OperationIdError as OperationIdError
+from seriatim.dagster.first_use import ensure_table as ensure_table
+from seriatim.dagster.operation_ids import Launch as Launch
+from seriatim.dagster.operation_ids import Tick as Tick
+from seriatim.dagster.operation_ids import operation_ids as operation_ids
+from seriatim.dagster.receipts import operation_metadata as operation_metadata
+from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
+from seriatim.dagster.receipts import receipt_metadata as receipt_metadata

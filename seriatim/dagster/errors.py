@@ -1,0 +1,37 @@
+"""The errors that only this package raises; the others are in `seriatim.errors`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seriatim.errors import SeriatimError
+
+
+class OperationIdError(SeriatimError):
+    """No operation id can be made for this launch; nothing was written."""
+
+    def __init__(self, asset_key: str, *, reason: str) -> None:
+        """Build the message from the asset and what is wrong."""
+        super().__init__(f"{asset_key}: no operation id can be made: {reason}.")
+        self.asset_key, self.reason = asset_key, reason
+
+
+class CatalogBusyError(SeriatimError):
+    """Other processes kept the catalog's database busy for too long; nothing was created, so try again."""
+
+    def __init__(self, what: str, *, tries: int, reason: str) -> None:
+        """Build the message from what was wanted, how often it was tried, and the database's last answer."""
+        super().__init__(
+            f"{what}: the catalog's database was busy at each of {tries} tries, last: {reason}. Try again; if this "
+            f"stays, look for a process that keeps the database file locked, or use a server such as PostgreSQL."
+        )
+        self.what, self.tries, self.reason = what, tries, reason
+
+
+class ConflictEventError(SeriatimError):
+    """An observation is marked as a conflict but cannot be read as one; skip it and look at who wrote it."""
+
+    def __init__(self, event: str, *, problems: Sequence[str]) -> None:
+        """Build the message from how the event can be found and what is wrong with it."""
+        super().__init__(f"{event} is not a readable conflict event: {'; '.join(problems)}.")
+        self.event, self.problems = event, tuple(problems)

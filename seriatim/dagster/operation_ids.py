@@ -1,0 +1,85 @@
+"""The name of the logical change that a launch stands for: the same for a retry, another for a new change.
+
+| launch                        | operation ids                                                          |
+|-------------------------------|------------------------------------------------------------------------|
+| of partitions                 | `<asset key>|<partition>`, one per partition, in partition order       |
+| of partitions, forced         | `<asset key>|<partition>|run=<root run id>`, one per partition         |
+| without partitions            | `<asset key>|run=<root run id>`                                        |
+| without partitions, scheduled | `<asset key>|schedule=<schedule name>@<scheduled time>`                |
+
+The root run id is that of the first run of a chain of retries and re-executions, so that they all are one change. A
+schedule's tick keeps its name when two daemons launch it or when it is launched twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import dagster as dg
+
+from seriatim.dagster.errors import OperationIdError
+
+_SCHEDULE_NAME_TAG: Final = "dagster/schedule_name"
+_SCHEDULED_TIME_TAG: Final = ".dagster/scheduled_execution_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One evaluation of one schedule."""
+
+    schedule_name: str
+    scheduled_time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What identifies the change that a step was launched to make."""
+
+    asset_key: str
+    run_id: str
+    root_run_id: str | None = None  # None: this run re-executes no other
+    partition_keys: tuple[str, ...] | None = None  # None: the asset has no partitions
+    tick: Tick | None = None  # None: not launched by a schedule
+
+    @classmethod
+    def of(cls, context: dg.AssetExecutionContext) -> Launch:
+        """Take the launch from the context of a running asset."""
+        run = context.run
+        name, time = run.tags.get(_SCHEDULE_NAME_TAG), run.tags.get(_SCHEDULED_TIME_TAG)
+        return cls(
+            asset_key=context.asset_key.to_escaped_user_string(),
+            run_id=run.run_id,
+            root_run_id=run.root_run_id,
+            partition_keys=_partition_keys(context),
+            tick=Tick(name, time) if name is not None and time is not None else None,
+        )
+
+
+def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
+    """Return the operation ids of a launch; `force` makes them new ones, for a change that shall land once more.
+
+    Raises:
+        OperationIdError: the asset has partitions, but the launch names none.
+    """
+    by_run = f"|run={launch.root_run_id or launch.run_id}"
+    if launch.partition_keys is not None:
+        if not launch.partition_keys:
+            raise OperationIdError(launch.asset_key, reason="it has partitions, but the run names none")
+        suffix = by_run if force else ""
+        return tuple(f"{launch.asset_key}|{_escaped(key)}{suffix}" for key in launch.partition_keys)
+    if launch.tick is None:
+        return (f"{launch.asset_key}{by_run}",)
+    tick = f"|schedule={_escaped(launch.tick.schedule_name)}@{launch.tick.scheduled_time}"
+    return (f"{launch.asset_key}{tick}{by_run if force else ''}",)
+
+
+def _partition_keys(context: dg.AssetExecutionContext) -> tuple[str, ...] | None:
+    if context.assets_def.partitions_def is None:
+        return None
+    return tuple(context.partition_keys) if context.has_partition_key or context.has_partition_key_range else ()
+
+
+def _escaped(name: str) -> str:
+    """Keep `|` for ourselves, so that no partition can be named like another partition's forced run."""
+    return name.replace("%", "%25").replace("|", "%7C")

@@ -1,0 +1,63 @@
+"""A receipt as the metadata of a materialization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+
+from seriatim.commit import Receipt
+from seriatim.dagster.conflicts import snapshot_text
+
+
+def receipt_metadata(receipt: Receipt) -> dict[str, dg.MetadataValue[Any]]:
+    """Return what landed, where, on which base and at what price; snapshot ids are text, what can be plotted a number.
+
+    `already_applied` is there when some of the operations had landed before: it maps each to the snapshot that did it.
+    """
+    metadata: dict[str, dg.MetadataValue[Any]] = {
+        "operation_ids": dg.MetadataValue.json(list(receipt.operation_ids)),
+        "base_snapshot_id": snapshot_text(receipt.base_snapshot_id),
+        "committed_snapshot_id": snapshot_text(receipt.snapshot_ids[-1] if receipt.snapshot_ids else None),
+        "operations_applied": dg.MetadataValue.int(_applied_now(receipt)),
+        "attempts": dg.MetadataValue.int(receipt.attempts),
+        "conflicts": dg.MetadataValue.int(len(receipt.conflicts)),
+        "rows_changed": dg.MetadataValue.int(receipt.rows_written),
+        "waited_ms": dg.MetadataValue.int(round(receipt.waited_s * 1000)),
+        "wasted_ms": dg.MetadataValue.int(round(receipt.wasted_s * 1000)),
+    }
+    if receipt.already_applied:
+        applied = {operation_id: str(snapshot_id) for operation_id, snapshot_id in receipt.already_applied.items()}
+        metadata["already_applied"] = dg.MetadataValue.json(applied)
+    return metadata
+
+
+def operation_metadata(receipt: Receipt, operation_id: str) -> dict[str, dg.MetadataValue[Any]]:
+    """Return what of `receipt_metadata` is different for one operation of several: its own id, and who applied it.
+
+    For `context.add_asset_metadata(..., partition_key=...)`: a range of n partitions is n events, each of which would
+    otherwise carry all n ids.
+    """
+    metadata: dict[str, dg.MetadataValue[Any]] = {"operation_ids": dg.MetadataValue.json([operation_id])}
+    if receipt.already_applied:
+        earlier = receipt.already_applied.get(operation_id)
+        metadata["already_applied"] = dg.MetadataValue.json({} if earlier is None else {operation_id: str(earlier)})
+    return metadata
+
+
+def outcome_sentence(receipt: Receipt) -> str:
+    """Return in one line what became of the operations, for the run's log."""
+    earlier = sorted({str(snapshot_id) for snapshot_id in receipt.already_applied.values()})
+    if receipt.is_noop and earlier:
+        return f"{receipt.table}: already applied at snapshot {', '.join(earlier)}; nothing was written."
+    if receipt.is_noop:
+        return f"{receipt.table}: nothing to write."
+    rest = f"; {len(receipt.already_applied)} operation(s) had been applied before" if receipt.already_applied else ""
+    return (
+        f"{receipt.table}: {receipt.rows_written} row(s) at snapshot {receipt.snapshot_ids[-1]}, "
+        f"attempt {receipt.attempts}{rest}."
+    )
+
+
+def _applied_now(receipt: Receipt) -> int:
+    return 0 if receipt.is_noop else len(receipt.operation_ids) - len(receipt.already_applied)
