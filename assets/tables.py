@@ -1,0 +1,33 @@
+"""The two Iceberg tables, as assets that no run materializes: many jobs write them, and a sensor tells of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import dagster as dg
+
+from assets.account_table import ACCOUNT_KEY
+from assets.accounts import GROUP, OWNER
+from assets.postings import postings
+
+CONFLICTS_TABLE: Final = ("bank", "conflicts")
+CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
+
+account: Final = dg.AssetSpec(
+    ACCOUNT_KEY,
+    deps=[*postings],
+    description="The table bank.account itself: the balance of every account, in minor units. Each conflict on it is "
+    "an observation of this asset, made at once by the run that lost.",
+    group_name=GROUP,
+    owners=[OWNER],
+    kinds={"iceberg"},
+)
+conflicts: Final = dg.AssetSpec(
+    CONFLICTS_KEY,
+    deps=[ACCOUNT_KEY],
+    description="The table bank.conflicts: every conflict on bank.account once. Who lost to whom, both runs and "
+    "operations, the snapshots, the attempt, and the time that it cost. Written by the sensor record_conflicts.",
+    group_name=GROUP,
+    owners=[OWNER],
+    kinds={"iceberg"},
+)
