@@ -1,0 +1,20 @@
+"""The code location: everything that Dagster is to know of, in one place."""
+
+import dagster as dg
+
+from assets.accounts import accounts
+from assets.postings import postings
+from assets.tables import account, conflicts
+from pipelines.jobs import open_accounts, posting_jobs
+from pipelines.resources import BankCatalog, TransactionsFile
+from pipelines.schedules import daily_schedules
+from pipelines.sensors import record_conflicts
+
+defs = dg.Definitions(
+    assets=[accounts, *postings, account, conflicts],
+    jobs=[open_accounts, *posting_jobs],
+    schedules=daily_schedules,
+    sensors=[record_conflicts],
+    resources={"catalog": BankCatalog(), "transactions": TransactionsFile()},
+    executor=dg.in_process_executor,  # Each run has one step: another process for it would cost seconds.
+)

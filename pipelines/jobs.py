@@ -1,0 +1,22 @@
+"""One job for each kind of transactions, and one that opens accounts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import dagster as dg
+
+from assets.accounts import accounts
+from assets.postings import postings
+
+open_accounts: Final = dg.define_asset_job(
+    "open_accounts", selection=[accounts], description="Opens the accounts that the transactions file names anew."
+)
+posting_jobs: Final = [
+    dg.define_asset_job(
+        f"post_{asset.key.path[-1]}",
+        selection=[asset],
+        description=f"Posts a day's {asset.key.path[-1].replace('_', ' ')} transactions onto bank.account.",
+    )
+    for asset in postings
+]

@@ -1,0 +1,79 @@
+"""What the code location works on: which catalog, and whose transactions.
+
+| environment variable    | meaning                                          | when it is not set                     |
+|-------------------------|--------------------------------------------------|----------------------------------------|
+| `SERIATIM_CATALOG_URI`  | the Iceberg catalog, as PyIceberg's `uri`        | SQLite, `.seriatim/catalog.db`         |
+| `SERIATIM_WAREHOUSE`    | where the tables' files go                       | the folder `.seriatim/warehouse`       |
+| `SERIATIM_TRANSACTIONS` | the transactions, a Parquet or CSV file          | a generated bank of 1993, written once |
+
+Relative places are in the working directory. The variables are read when a run runs, not when definitions are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import dagster as dg
+
+from seriatim.dagster import IcebergCatalog, open_catalog
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+CATALOG_URI: Final = "SERIATIM_CATALOG_URI"
+WAREHOUSE: Final = "SERIATIM_WAREHOUSE"
+TRANSACTIONS: Final = "SERIATIM_TRANSACTIONS"
+CATALOG_NAME: Final = "bank"
+
+_SEED: Final = 1993
+_FIRST_DAY: Final = date(1993, 1, 1)
+_LOCK_WAIT_S_MAX: Final = 60  # Writers of a SQLite file wait for each other; the driver's own limit is 5 s.
+
+
+class BankCatalog(IcebergCatalog):
+    """The catalog of the bank's tables, from `SERIATIM_CATALOG_URI` and `SERIATIM_WAREHOUSE` or under `.seriatim/`.
+
+    What is set here (by `dg.EnvVar`, where it is secret) goes before the environment.
+    """
+
+    name: str = CATALOG_NAME
+    uri: str = ""
+    warehouse: str = ""
+
+    def load(self) -> Catalog:
+        """Open the catalog, which is made if need be, also by several processes at once.
+
+        Raises:
+            CatalogBusyError: other processes kept a SQLite file locked for too long.
+        """
+        file = local_folder() / "catalog.db"
+        uri = self.uri or os.environ.get(CATALOG_URI) or f"sqlite:///{file}?timeout={_LOCK_WAIT_S_MAX}"
+        warehouse = self.warehouse or os.environ.get(WAREHOUSE) or f"file://{local_folder() / 'warehouse'}"
+        return open_catalog(self.name, uri=uri, warehouse=warehouse, properties=self.properties)
+
+
+class TransactionsFile(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The transactions file: `SERIATIM_TRANSACTIONS`, or a generated bank where that is not set."""
+
+    def path(self) -> Path:
+        """Return the file; a generated bank is the same on every machine and is written once."""
+        named = os.environ.get(TRANSACTIONS)
+        return Path(named) if named else generated_bank(local_folder() / "bank.parquet", _FIRST_DAY)
+
+
+def generated_bank(path: Path, first_day: date, *, days: int = 59) -> Path:
+    """Write a generated bank to `path` if nothing is there, and return `path`."""
+    if not path.exists():
+        from pipelines.generated_bank import generate_bank, write_bank
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bank(path, generate_bank(_SEED, first_day, days=days))  # In one step, so two at once do no harm.
+    return path
+
+
+def local_folder() -> Path:
+    """Return the folder of the working directory that holds what no environment variable places elsewhere."""
+    return Path.cwd() / ".seriatim"

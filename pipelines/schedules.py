@@ -1,0 +1,24 @@
+"""Every job posts yesterday's transactions at the same minute of the night: they overlap on purpose.
+
+All of them are off until somebody switches them on. A day is posted once, whatever launches it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import dagster as dg
+
+from pipelines.jobs import posting_jobs
+
+daily_schedules: Final = [
+    dg.build_schedule_from_partitioned_job(
+        job,
+        name=f"{job.name}_daily",
+        hour_of_day=2,
+        minute_of_hour=0,
+        description="Posts yesterday at 02:00 UTC, at the same minute as all the others.",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+    )
+    for job in posting_jobs
+]
