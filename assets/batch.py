@@ -1,0 +1,33 @@
+"""Batches: the transactions that one job posts in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from assets.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction of a batch, and the data row of the file it stands in (from 1)."""
+
+    row: int
+    trans_id: int
+    account_id: int
+    day: date
+    amount_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Transactions of one kind, of one or several days, in the order in which they post: by day, then by id."""
+
+    path: Path
+    kind: Kind
+    transactions: tuple[Transaction, ...]
+
+    def account_ids(self) -> tuple[int, ...]:
+        """List the accounts that the batch touches, in order."""
+        return tuple(sorted({transaction.account_id for transaction in self.transactions}))
