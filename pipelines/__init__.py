@@ -1,0 +1,1 @@
+"""The code location: definitions, jobs, schedules, sensors, resources, and the generated bank."""
