@@ -134,7 +134,7 @@ def check(args: Sequence[str]) -> int:
             (MAIN, ["-m", "ruff", "format", "--check", "."]),
             (MAIN, ["-m", "ruff", "check", "."]),
             (MAIN, ["-m", "mypy"]),
-            (MAIN, [str(MAIN.scripts / "lint-imports")]),
+            (MAIN, [str(MAIN.scripts / "lint-imports"), "--no-logo"]),
         ]
     )
     problems = [problem for environment in LOCKED for problem in lock_problems(environment.lock)]
