@@ -1,0 +1,176 @@
+"""What `apply` promises when nothing goes wrong but a rival: pinned bases, reapply, operation ids applied once."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from seriatim.commit import Base, NoChange, RetryPolicy, Rewrite, Winner, Writer
+from seriatim.errors import ConflictError
+from tests.contract.apply_support import Deposit, Told, call, opening
+from tests.faults.bank import Bank
+
+
+def test_a_change_lands_on_the_base_it_read(bank: Bank) -> None:
+    """The receipt names the base and the snapshots, and the summary says the same to whoever comes later."""
+    base_id = bank.head()
+
+    receipt = call(bank, Deposit(10), "deposits|1993-01-01", writer=Writer("run-1"))
+
+    assert bank.balances() == {1: 110, 2: 200, 3: 300}
+    assert receipt.base_snapshot_id == base_id
+    assert receipt.snapshot_ids[-1] == bank.head()
+    assert (receipt.attempts, receipt.conflicts, receipt.rows_written) == (1, (), 1)
+    for snapshot_id in receipt.snapshot_ids:
+        snapshot = bank.table().snapshot_by_id(snapshot_id)
+        assert snapshot is not None
+        assert snapshot.summary is not None
+        words = snapshot.summary.additional_properties
+        assert json.loads(words["seriatim.operation-ids"]) == ["deposits|1993-01-01"]
+        assert words["seriatim.base-snapshot-id"] == str(base_id)
+        assert words["seriatim.base-sequence-number"] == "1"
+        assert words["seriatim.run-id"] == "run-1"
+
+
+def test_a_loser_computes_anew_from_the_winners_snapshot(bank: Bank) -> None:
+    """P2: each attempt loads, reads and computes anew; the first change came from a stale read and is dropped."""
+    deposit = Deposit(10, lambda: bank.deposit(5))
+    before = bank.head()
+
+    receipt = call(bank, deposit)
+
+    assert bank.balances() == {1: 115, 2: 200, 3: 300}
+    assert [base.snapshot_id for base in deposit.bases] == [before, receipt.base_snapshot_id]
+    assert receipt.attempts == 2
+
+
+def test_a_conflict_is_told_at_once_with_who_won(bank: Bank) -> None:
+    """P9: the observer hears before the next attempt computes; the winner's run and operations are named."""
+    told = Told()
+    known: list[int] = []
+
+    def rival() -> None:
+        call(bank, Deposit(5), "rival-operation", writer=Writer("rival-run"))
+
+    deposit = Deposit(10, rival, lambda: known.append(len(told.conflicts)))
+    before = bank.head()
+    receipt = call(bank, deposit, "ours", observer=told)
+
+    (conflict,) = told.conflicts
+    assert known == [1]
+    assert receipt.conflicts == (conflict,)
+    assert (conflict.operation_ids, conflict.attempt) == (("ours",), 1)
+    assert (conflict.expected_snapshot_id, conflict.actual_snapshot_id) == (before, receipt.base_snapshot_id)
+    assert isinstance(conflict.winner, Winner)
+    assert (conflict.winner.run_id, conflict.winner.operation_ids) == ("rival-run", ("rival-operation",))
+
+
+def test_a_conflict_without_a_new_snapshot_has_no_winner(bank: Bank) -> None:
+    """A schema change makes no snapshot, and yet the base is no longer what was read."""
+    told = Told()
+
+    with pytest.raises(Exception, match="note"):
+        call(bank, Deposit(10, bank.add_column, lambda: _stop("note")), observer=told)
+
+    (conflict,) = told.conflicts
+    assert conflict.winner is None
+    assert conflict.expected_snapshot_id == conflict.actual_snapshot_id
+
+
+def test_an_operation_that_has_landed_is_not_applied_again(bank: Bank) -> None:
+    """P4: the change is not even computed; the receipt names the snapshot that did it."""
+    first = call(bank, Deposit(10), "once")
+    again = Deposit(10)
+
+    receipt = call(bank, again, "once")
+
+    assert bank.balances()[1] == 110
+    assert again.bases == []
+    assert receipt.is_noop
+    assert receipt.already_applied == {"once": first.snapshot_ids[-1]}
+
+
+def test_a_twin_that_lands_between_read_and_write_is_found_by_the_next_attempt(bank: Bank) -> None:
+    """P4: the id is looked up at each attempt. A zombie and its retry share an id, and only one of them applies it."""
+    deposit = Deposit(10, lambda: _discard(call(bank, Deposit(10), "twin")))
+
+    receipt = call(bank, deposit, "twin")
+
+    assert bank.balances()[1] == 110
+    assert receipt.is_noop
+    assert set(receipt.already_applied) == {"twin"}
+
+
+def test_what_has_landed_of_a_range_is_not_pending(bank: Bank) -> None:
+    """A range of partitions is one id each; the change is told which of them are left, in the order given."""
+    call(bank, Deposit(10), "b")
+    rest = Deposit(1)
+
+    receipt = call(bank, rest, "c", "b", "a")
+
+    assert rest.bases[0].pending == ("c", "a")
+    assert set(receipt.already_applied) == {"b"}
+    assert call(bank, Deposit(1), "a", "c").is_noop
+
+
+def test_an_operation_without_effect_counts_as_done(bank: Bank) -> None:
+    """An empty change lands its id in a snapshot without rows."""
+    receipt = call(bank, lambda base: NoChange(), "nothing")
+
+    assert bank.balances() == {1: 100, 2: 200, 3: 300}
+    assert receipt.rows_written == 0
+    assert call(bank, Deposit(10), "nothing").is_noop
+
+
+def test_an_empty_change_without_an_id_writes_nothing(bank: Bank) -> None:
+    """Nothing was asked to be remembered, so no snapshot is made."""
+    before = bank.head()
+
+    receipt = call(bank, lambda base: NoChange())
+
+    assert receipt.is_noop
+    assert bank.head() == before
+
+
+def test_a_rewrite_inserts_the_keys_that_no_row_has(bank: Bank) -> None:
+    """Rewrite replaces by key; a key without a row is new."""
+
+    def change(base: Base) -> Rewrite:
+        rows = [{"id": 3, "bal": 1}, {"id": 4, "bal": 2}]
+        return Rewrite(pa.Table.from_pylist(rows, schema=base.schema.as_arrow()), key="id")
+
+    call(bank, change)
+
+    assert bank.balances() == {1: 100, 2: 200, 3: 1, 4: 2}
+
+
+def test_the_first_rows_of_an_empty_table_are_pinned_to_its_emptiness(empty_bank: Bank) -> None:
+    """Two first writers that each found the table empty are a conflict; 0.12 alone would land both."""
+    bank = empty_bank.create(())
+
+    receipt = call(bank, opening(1, 100, lambda: bank.open_account(2, 200)), "opening")
+
+    assert bank.balances() == {1: 100, 2: 200}
+    assert receipt.attempts == 2
+
+
+def test_exhausted_attempts_leave_the_table_as_the_rivals_left_it(bank: Bank) -> None:
+    """The error says from what the last attempt was computed and what it met."""
+    rivals = [lambda: bank.deposit(5)] * 2
+
+    with pytest.raises(ConflictError) as caught:
+        call(bank, Deposit(10, *rivals), policy=RetryPolicy(attempts_max=2))
+
+    assert bank.balances()[1] == 110
+    assert (caught.value.attempts, caught.value.actual) == (2, bank.head())
+    assert bank.inventory().unreachable == []
+
+
+def _discard(value: object) -> None:
+    del value
+
+
+def _stop(message: str) -> None:
+    raise RuntimeError(message)
