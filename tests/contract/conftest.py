@@ -1,0 +1,24 @@
+"""A bank of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.bank import Bank
+
+
+@pytest.fixture
+def empty_bank(tmp_path: Path) -> Iterator[Bank]:
+    """A bank whose table is still to be created, with the schema and rows that the test is about."""
+    bank = Bank(tmp_path)
+    yield bank
+    bank.close()
+
+
+@pytest.fixture
+def bank(empty_bank: Bank) -> Bank:
+    """Three accounts in one file: 1 has 100, 2 has 200, 3 has 300."""
+    return empty_bank.create()

@@ -1,0 +1,184 @@
+"""A bank of a few accounts in one Iceberg table, with the rivals that get in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
+from pyiceberg.types import IntegerType, LongType, NestedField
+
+from tests.faults.catalog import FaultyCatalog
+from tests.faults.files import Inventory, take_inventory
+
+Row = Mapping[str, Any]  # The values of one row, of whatever types the table under test has.
+
+THREE_ACCOUNTS: tuple[Row, ...] = ({"id": 1, "bal": 100}, {"id": 2, "bal": 200}, {"id": 3, "bal": 300})
+
+
+def account_schema(
+    *extra: NestedField, bits: tuple[int, int] = (64, 64), required: tuple[bool, bool] = (False, False)
+) -> Schema:
+    """Return the schema of an account table: `id` and `bal` of the given widths, and further columns."""
+    widths = {32: IntegerType, 64: LongType}
+    return Schema(
+        NestedField(1, "id", widths[bits[0]](), required=required[0]),
+        NestedField(2, "bal", widths[bits[1]](), required=required[1]),
+        *extra,
+    )
+
+
+class Bank:
+    """One table `bank.account` in a SQLite catalog and a warehouse under `path`.
+
+    What a rival does (`deposit`, `compact`, ...) goes through a fresh catalog object and plain PyIceberg.
+    """
+
+    identifier = "bank.account"
+
+    def __init__(self, path: Path) -> None:
+        """Live under `path`."""
+        self.path = path
+        self._connections: list[FaultyCatalog] = []
+
+    def properties(self) -> dict[str, str]:
+        """Return what a catalog needs to reach this bank; SQLite may wait for a lock for a minute."""
+        return {"uri": f"sqlite:///{self.path}/catalog.db?timeout=60", "warehouse": f"file://{self.path}"}
+
+    def connect(self) -> FaultyCatalog:
+        """Return a new catalog object on the same database."""
+        catalog = FaultyCatalog("bank", **self.properties())
+        self._connections.append(catalog)
+        return catalog
+
+    def close(self) -> None:
+        """Give back every connection."""
+        for catalog in self._connections:
+            catalog.engine.dispose()
+
+    @contextmanager
+    def rival(self) -> Iterator[SqlCatalog]:
+        """Yield somebody else's catalog object."""
+        catalog = SqlCatalog("bank", **self.properties())
+        try:
+            yield catalog
+        finally:
+            catalog.engine.dispose()
+
+    def create(
+        self,
+        rows: Sequence[Row] = THREE_ACCOUNTS,
+        *,
+        schema: Schema | None = None,
+        spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        file_per_row: bool = False,
+        **properties: str,
+    ) -> Bank:
+        """Create the table with `rows`, all in one file or each in its own, and return the bank."""
+        with self.rival() as catalog:
+            catalog.create_namespace_if_not_exists("bank")
+            table = catalog.create_table(
+                self.identifier, schema or account_schema(), partition_spec=spec, properties=properties
+            )
+            batches = [[row] for row in rows] if file_per_row else [list(rows)]
+            for batch in batches:
+                table.append(pa.Table.from_pylist(batch, schema=table.schema().as_arrow()))
+        return self
+
+    def table(self) -> Table:
+        """Return the table as it is now."""
+        with self.rival() as catalog:
+            return catalog.load_table(self.identifier)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as they are now, in the order of their ids (NULL first)."""
+        rows: list[dict[str, Any]] = self.table().scan().to_arrow().to_pylist()
+        return sorted(rows, key=lambda row: (row["id"] is not None, row["id"]))
+
+    def balances(self) -> dict[Any, Any]:
+        """Return the balance of each id."""
+        return {row["id"]: row["bal"] for row in self.rows()}
+
+    def inventory(self) -> Inventory:
+        """Return which files the table needs now, and which there are."""
+        return take_inventory(self.table())
+
+    def snapshot_ids(self) -> list[int]:
+        """Return the ids of the snapshots that the table still has."""
+        return [snapshot.snapshot_id for snapshot in self.table().metadata.snapshots]
+
+    def head(self) -> int | None:
+        """Return the id of the current snapshot (None: the table is empty)."""
+        snapshot = self.table().current_snapshot()
+        return snapshot.snapshot_id if snapshot else None
+
+    def deposit(self, amount: int) -> None:
+        """Add `amount` to account 1 and keep the row's other columns."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            rows = table.scan(row_filter=EqualTo("id", 1)).to_arrow().to_pylist()
+            changed = [{**row, "bal": row["bal"] + amount} for row in rows]
+            table.overwrite(pa.Table.from_pylist(changed, schema=table.schema().as_arrow()), EqualTo("id", 1))
+
+    def open_account(self, account_id: int, balance: int) -> None:
+        """Append a row."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            row = {"id": account_id, "bal": balance}
+            table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
+
+    def compact(self) -> None:
+        """Write all rows again, into one file, with the same values."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            table.overwrite(table.scan().to_arrow())
+
+    def add_column(self) -> None:
+        """Change the schema, and no row."""
+        with self.rival() as catalog, catalog.load_table(self.identifier).update_schema() as update:
+            update.add_column("note", LongType())
+
+    def replace_balance_column(self, balance: int | None) -> None:
+        """Drop `bal`, add a new column of that name, and give every row `balance` in it (None: leave it NULL)."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            with table.update_schema() as update:
+                update.delete_column("bal")
+            with table.update_schema() as update:
+                update.add_column("bal", LongType())
+            if balance is not None:
+                rows = [{**row, "bal": balance} for row in table.scan().to_arrow().to_pylist()]
+                table.overwrite(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+
+    def set_property(self, key: str, value: str) -> None:
+        """Change a table property, and no row."""
+        with self.rival() as catalog, catalog.load_table(self.identifier).transaction() as transaction:
+            transaction.set_properties({key: value})
+
+    def expire_all_but_head(self) -> None:
+        """Forget every snapshot but the current one, as maintenance does; the files stay."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            head = table.metadata.current_snapshot_id
+            old = [one.snapshot_id for one in table.metadata.snapshots if one.snapshot_id != head]
+            catalog.commit_table(
+                table, (AssertTableUUID(uuid=table.metadata.table_uuid),), (RemoveSnapshotsUpdate(snapshot_ids=old),)
+            )
+
+    def drop(self) -> None:
+        """Drop the table."""
+        with self.rival() as catalog:
+            catalog.drop_table(self.identifier)
+
+    def replace(self, rows: Sequence[Row]) -> None:
+        """Drop the table and create another of the same name."""
+        self.drop()
+        self.create(rows)
