@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import ListType, LongType, NestedField, StringType, TimestamptzType
+from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from seriatim.dagster.conflicts import ConflictEvent
 from seriatim.dagster.first_use import ensure_table
@@ -19,19 +20,9 @@ _SCHEMA: Final = Schema(
     NestedField(2, "table", StringType(), required=True, doc="The table that two commits met on."),
     NestedField(3, "attempt", LongType(), required=True, doc="Which attempt of the loser lost, counted from 1."),
     NestedField(4, "loser_run_id", StringType(), required=True),
-    NestedField(
-        5,
-        "loser_operation_ids",
-        ListType(element_id=13, element_type=StringType(), element_required=True),
-        required=True,
-    ),
+    NestedField(5, "loser_operation_ids", StringType(), required=True, doc="A JSON array, as in snapshot summaries."),
     NestedField(6, "winner_run_id", StringType(), doc="Null: the winning commit names no run."),
-    NestedField(
-        7,
-        "winner_operation_ids",
-        ListType(element_id=14, element_type=StringType(), element_required=True),
-        required=True,
-    ),
+    NestedField(7, "winner_operation_ids", StringType(), required=True, doc="A JSON array, as in snapshot summaries."),
     NestedField(8, "winner_snapshot_id", LongType(), doc="Null: the table moved without a new snapshot."),
     NestedField(9, "expected_snapshot_id", LongType(), doc="What the loser had read. Null: an empty table."),
     NestedField(10, "actual_snapshot_id", LongType(), doc="What it met. Null: an empty table."),
@@ -59,9 +50,9 @@ def conflict_rows(events: Sequence[ConflictEvent]) -> pa.Table:
                 "table": event.table,
                 "attempt": event.attempt,
                 "loser_run_id": event.loser_run_id,
-                "loser_operation_ids": list(event.loser_operation_ids),
+                "loser_operation_ids": json.dumps(event.loser_operation_ids),
                 "winner_run_id": event.winner_run_id,
-                "winner_operation_ids": list(event.winner_operation_ids),
+                "winner_operation_ids": json.dumps(event.winner_operation_ids),
                 "winner_snapshot_id": event.winner_snapshot_id,
                 "expected_snapshot_id": event.expected_snapshot_id,
                 "actual_snapshot_id": event.actual_snapshot_id,
