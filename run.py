@@ -349,7 +349,7 @@ def tools_under_lock() -> Path | None:
 
 def make_venv(environment: Environment, *options: str) -> None:
     """Make an empty virtual environment in place of any that is there."""
-    missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ("venv", "ensurepip") if not is_installed(name)]
     if missing:
         minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
         raise SetupError(
@@ -361,6 +361,12 @@ def make_venv(environment: Environment, *options: str) -> None:
     code = run_child([base, "-m", "venv", *options, str(environment.path)], dict(os.environ))
     if code:
         raise SetupError(f"`{base} -m venv` failed with exit code {code}; its output is above.")
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module is there; a folder that a removed package left behind is not one."""
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.origin is not None
 
 
 def pip_install(environment: Environment) -> None:
