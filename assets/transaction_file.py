@@ -90,7 +90,6 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Column]:
 
 
 def _read_parquet(path: Path, names: Sequence[str]) -> pa.Table:
-    # Not read_table: it takes folders named a=b above the file for columns.
     with pq.ParquetFile(path) as file:
         return file.read(columns=list(names))
 

@@ -19,7 +19,7 @@ from oracle.errors import DoubleApplyError, LineageError, UnknownOperationError
 
 _COMMIT_ID = "seriatim.commit-id"
 _OPERATION_IDS = "seriatim.operation-ids"
-_OPENING = "bank/account|opening"
+_OPENINGS = ("bank/account|", "bank/accounts|")  # The first opening of the table, and later ones by the asset.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ def landed_operation_ids(metadata_file: str | Path) -> tuple[str, ...]:
 
 
 def bank_operations(operation_ids: Iterable[str]) -> tuple[Operation, ...]:
-    """Read the bank's operation ids; the opening of the accounts posts nothing and is left out.
+    """Read the bank's operation ids; opening accounts posts nothing and is left out.
 
     Raises:
-        UnknownOperationError: an id is neither a posting nor the opening.
+        UnknownOperationError: an id is neither a posting nor an opening.
     """
-    return tuple(_operation(each) for each in operation_ids if each != _OPENING)
+    return tuple(_operation(each) for each in operation_ids if not each.startswith(_OPENINGS))
 
 
 def _operation(operation_id: str) -> Operation:

@@ -287,6 +287,7 @@ def test_a_commit_of_several_snapshots_counts_once(tmp_path: Path) -> None:
         pytest.param([snapshot(2, 1, "a")], id="a snapshot without a commit id"),
         pytest.param([snapshot(2, 1, "b", "b", commit="B")], id="twice in one commit"),
         pytest.param([snapshot(2, 1), snapshot(3, 2, "a", commit="A")], id="the same commit landed again later"),
+        pytest.param([snapshot(2, 1), snapshot(3, 2, commit="A")], id="the same commit again, though it names nothing"),
     ],
 )
 def test_an_id_that_landed_twice_is_a_double_apply(tmp_path: Path, second: list[dict[str, Any]]) -> None:
@@ -315,11 +316,15 @@ def test_a_history_that_is_not_whole_is_no_evidence(tmp_path: Path, snapshots: l
         landed_operation_ids(metadata_file(tmp_path, *snapshots))
 
 
-def test_operation_ids_are_read(tmp_path: Path) -> None:
-    """The opening posts nothing; a forced posting keeps the run that forced it."""
-    ids = ["bank/account|opening", "bank/cash_deposit|1993-01-05", "bank/cash_deposit|1993-01-05|run=r1"]
+def test_operation_ids_are_read() -> None:
+    """Openings post nothing; a forced posting keeps the run that forced it."""
+    openings = ["bank/account|opening", "bank/accounts|run=r0", "bank/accounts|schedule=daily@1993-01-05"]
+    postings = ["bank/cash_deposit|1993-01-05", "bank/cash_deposit|1993-01-05|run=r1"]
 
-    assert bank_operations(ids) == (Operation("cash_deposit", DAY), Operation("cash_deposit", DAY, "r1"))
+    assert bank_operations([*openings, *postings]) == (
+        Operation("cash_deposit", DAY),
+        Operation("cash_deposit", DAY, "r1"),
+    )
 
 
 @pytest.mark.parametrize(

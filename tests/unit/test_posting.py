@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,13 +15,14 @@ from assets.errors import PostingOverflowError, UnknownAccountError
 from assets.kinds import KINDS, kind_named
 from assets.posting import post
 from assets.transactions import read_transactions
-from oracle.bank import Operation, replay
+from oracle.bank import Operation, missing, replay
 from oracle.verdict import compare
 from pipelines.generated_bank import generate_bank, write_bank
 from seriatim.errors import SeriatimError
 
 PATH = Path("bank.csv")
 DAY = date(1993, 1, 5)
+REAL = os.environ.get("SERIATIM_TRANSACTIONS_REAL")
 
 
 def batch(kind: str, *transactions: tuple[int, int, int], days: Sequence[date] = ()) -> Batch:
@@ -147,3 +149,18 @@ def test_posting_agrees_with_the_oracle_in_any_order(tmp_path: Path, seed: int) 
 
     expected = replay(path, [Operation(kind.name, day) for kind, days in runs for day in days])
     assert compare(expected, balances).is_equal
+
+
+@pytest.mark.skipif(REAL is None, reason="SERIATIM_TRANSACTIONS_REAL names no file: the real bank year is not at hand")
+def test_posting_the_real_bank_year_agrees_with_the_oracle() -> None:
+    """A whole year, in runs of a kind and all its days; as recorded amounts commute, any order gives the plain sums."""
+    transactions = read_transactions(str(REAL))
+    balances = dict.fromkeys(transactions.account_ids(), 0)
+    for kind in transactions.kinds():
+        balances.update(post(balances, transactions.of(kind, transactions.days())).balances_minor)
+
+    verdict = compare(replay(str(REAL), missing(str(REAL), ())), balances)
+
+    assert verdict.is_equal
+    assert verdict.accounts == 1_139
+    assert sum(balances.values()) == 3_657_594_610

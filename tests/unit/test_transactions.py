@@ -205,7 +205,7 @@ def test_a_batch_holds_one_kind_of_some_days_in_posting_order(tmp_path: Path) ->
     """By day, then by id, whatever the order in the file; each with the row that it stands in."""
     path = csv_file(
         tmp_path,
-        "9,1,1993-01-06,pension,1.00",
+        "2,1,1993-01-06,pension,1.00",
         "5,2,1993-01-05,pension,2.00",
         "3,2,1993-01-05,loan,-3.00",
         "4,1,1993-01-05,pension,4.00",
@@ -221,7 +221,7 @@ def test_a_batch_holds_one_kind_of_some_days_in_posting_order(tmp_path: Path) ->
     assert batch.transactions == (
         Transaction(row=4, trans_id=4, account_id=1, day=date(1993, 1, 5), amount_minor=400),
         Transaction(row=2, trans_id=5, account_id=2, day=date(1993, 1, 5), amount_minor=200),
-        Transaction(row=1, trans_id=9, account_id=1, day=date(1993, 1, 6), amount_minor=100),
+        Transaction(row=1, trans_id=2, account_id=1, day=date(1993, 1, 6), amount_minor=100),
     )
 
 
@@ -460,14 +460,15 @@ def test_recorded_balances_are_those_after_the_last_transaction(tmp_path: Path) 
     """On the last day the balances say which came last: 15 -> 45 -> 25, though the ids and rows say otherwise."""
     path = csv_file(
         tmp_path,
-        "9,1,1993-01-06,loan,-20.00,25.00",
-        "3,1,1993-01-06,pension,30.00,45.10",  # Rounded by the bank: not exactly where the next one starts.
+        "3,1,1993-01-06,loan,-20.00,25.00",
+        "9,1,1993-01-06,pension,30.00,45.10",  # Rounded by the bank: not exactly where the next one starts.
         "5,1,1993-01-05,pension,15.00,15.00",
         "8,2,1993-01-05,pension,0.07,0.07",
+        "7,2,1993-01-06,pension,0.01,0.08",
         header=HEADER + ",recorded_balance",
     )
 
-    assert read_recorded_balances(path) == {1: 2500, 2: 7}
+    assert read_recorded_balances(path) == {1: 2500, 2: 8}
 
 
 def test_there_may_be_no_recorded_balances(tmp_path: Path) -> None:
