@@ -353,7 +353,7 @@ def make_venv(environment: Environment, *options: str) -> None:
     if missing:
         minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
         raise SetupError(
-            f"This Python ({sys.executable}) lacks {' and '.join(missing)}, without which no virtual environment is made.\n"
+            f"This Python ({sys.executable}) lacks {' and '.join(missing)} and can make no environment.\n"
             f"On Debian and Ubuntu: `apt install python3-venv` (or python{minor}-venv), then start again."
         )
     shutil.rmtree(environment.path, ignore_errors=True)
