@@ -31,8 +31,8 @@ class Transactions:
             pc.equal(self.table["kind"], kind.name),
             pc.is_in(self.table["date"], value_set=pa.array(list(days), pa.date32())),
         )
-        indices = pc.indices_nonzero(wanted)
-        found = self.table.take(indices).append_column("row", pc.add(indices.cast(pa.int64()), 1))
+        rows = pa.array(range(1, len(self.table) + 1), pa.int64())
+        found = self.table.append_column("row", rows).filter(wanted)
         found = found.sort_by([("date", "ascending"), ("trans_id", "ascending")])
         columns = [found[name].to_pylist() for name in ("row", "trans_id", "account_id", "date", "amount_minor")]
         return Batch(self.path, kind, tuple(Transaction(*values) for values in zip(*columns, strict=True)))
