@@ -13,7 +13,7 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
+from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, SetSnapshotRefUpdate
 from pyiceberg.types import IntegerType, LongType, NestedField
 
 from tests.faults.catalog import FaultyCatalog
@@ -80,15 +80,15 @@ class Bank:
         schema: Schema | None = None,
         spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
         file_per_row: bool = False,
-        **properties: str,
+        properties: Mapping[str, str] | None = None,  # None: no table properties.
     ) -> Bank:
         """Create the table with `rows`, all in one file or each in its own, and return the bank."""
         with self.rival() as catalog:
             catalog.create_namespace_if_not_exists("bank")
             table = catalog.create_table(
-                self.identifier, schema or account_schema(), partition_spec=spec, properties=properties
+                self.identifier, schema or account_schema(), partition_spec=spec, properties=dict(properties or {})
             )
-            batches = [[row] for row in rows] if file_per_row else [list(rows)]
+            batches = [[row] for row in rows] if file_per_row or not rows else [list(rows)]
             for batch in batches:
                 table.append(pa.Table.from_pylist(batch, schema=table.schema().as_arrow()))
         return self
@@ -120,13 +120,39 @@ class Bank:
         snapshot = self.table().current_snapshot()
         return snapshot.snapshot_id if snapshot else None
 
-    def deposit(self, amount: int) -> None:
-        """Add `amount` to account 1 and keep the row's other columns."""
+    def change(self, account_id: int, **values: Any) -> None:
+        """Set columns of one row and keep the others."""
         with self.rival() as catalog:
             table = catalog.load_table(self.identifier)
-            rows = table.scan(row_filter=EqualTo("id", 1)).to_arrow().to_pylist()
-            changed = [{**row, "bal": row["bal"] + amount} for row in rows]
-            table.overwrite(pa.Table.from_pylist(changed, schema=table.schema().as_arrow()), EqualTo("id", 1))
+            only = EqualTo("id", account_id)
+            rows = [{**row, **values} for row in table.scan(row_filter=only).to_arrow().to_pylist()]
+            table.overwrite(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()), only)
+
+    def deposit(self, amount: int) -> None:
+        """Add `amount` to account 1."""
+        self.change(1, bal=self.balances()[1] + amount)
+
+    def roll_back_a_deposit(self, amount: int) -> None:
+        """Deposit `amount`, then set the table back to the snapshot before."""
+        before = self.head()
+        assert before is not None
+        self.deposit(amount)
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            back = SetSnapshotRefUpdate(
+                ref_name="main",
+                type="branch",
+                snapshot_id=before,
+                max_ref_age_ms=None,
+                max_snapshot_age_ms=None,
+                min_snapshots_to_keep=None,
+            )
+            catalog.commit_table(table, (AssertTableUUID(uuid=table.metadata.table_uuid),), (back,))
+
+    def close_account(self, account_id: int) -> None:
+        """Delete a row."""
+        with self.rival() as catalog:
+            catalog.load_table(self.identifier).delete(EqualTo("id", account_id))
 
     def open_account(self, account_id: int, balance: int) -> None:
         """Append a row."""
