@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         place = make_place(options.home)
         transactions = read_transactions(place.transactions)
     except (PlaceError, SeriatimError) as err:
-        console.print(f"{err}\nNothing was posted.", markup=False)
+        console.print(str(err), markup=False)
         return 2
     os.environ.update(place.environment())
     postings = plan(transactions, party=IN_FLIGHT_MIN)
