@@ -1,0 +1,31 @@
+"""What each of several processes does that meet a machine on which nothing has been made yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from assets.account_table import ensure_account_table
+from assets.tables import CONFLICTS_TABLE
+from pipelines.instance import prepare_instance
+from pipelines.resources import BankCatalog
+from seriatim.commit import Writer
+from seriatim.dagster import ensure_conflict_table
+
+
+class Meeting(Protocol):
+    """A barrier of processes."""
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def create_everything(meeting: Meeting, home: Path, run_id: str) -> None:
+    """Make instance, catalog, namespace and tables, step by step with the others."""
+    meeting.wait(60)
+    prepare_instance(home)
+    meeting.wait(60)
+    catalog = BankCatalog().load()
+    meeting.wait(60)
+    ensure_account_table(catalog, range(1, 1001), writer=Writer(run_id))
+    meeting.wait(60)
+    ensure_conflict_table(catalog, CONFLICTS_TABLE)

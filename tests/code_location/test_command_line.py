@@ -1,0 +1,83 @@
+"""The `dagster` command in the checkout, as the README writes it, with and without DAGSTER_HOME."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from assets.account_table import ACCOUNT_KEY
+from pipelines.instance import prepare_instance
+from pipelines.resources import BankCatalog
+from pipelines.sensors import record_conflicts
+from tests.code_location.scene import TIMEOUT_S, Scene
+
+pytestmark = pytest.mark.slow
+
+
+def materialize(kind: str, day: str, *, meet: Path | None = None, parties: int = 1) -> list[str]:
+    config = {} if meet is None else {"rendezvous_dir": str(meet), "rendezvous_parties": parties}
+    return [
+        *("asset", "materialize", "-m", "pipelines.definitions", "--select", f"bank/{kind}", "--partition", day),
+        *("--config-json", json.dumps({"ops": {f"bank__{kind}": {"config": config}}})),
+    ]
+
+
+def test_the_workspace_names_the_code_location(scene: Scene) -> None:
+    """`dagster dev` and its like find it from the checkout, without being told."""
+    process = scene.dagster("definitions", "validate", home=scene.folder)
+
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == 0, output
+    assert "Validation successful for code location bank" in output
+
+
+def test_without_a_home_a_day_is_posted_and_the_run_says_where_its_conflicts_are(scene: Scene) -> None:
+    """Nothing has to be prepared."""
+    process = scene.dagster(*materialize("cash_deposit", "1993-01-01"))
+
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == 0, output
+    assert scene.balances() == {1: 100_00, 2: 50_00}
+    assert "DAGSTER_HOME is not set" in output
+
+
+def test_a_failed_run_is_a_failed_command(scene: Scene) -> None:
+    """So that a script notices; the error names the file."""
+    scene.transactions.unlink()
+    process = scene.dagster(*materialize("cash_deposit", "1993-01-01"))
+
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == 1, output
+    assert f"{scene.transactions}: there is no such file" in output
+
+
+def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(scene: Scene) -> None:
+    """Both have read before either commits: one of them loses, for certain, and applies its change to the winner's."""
+    home, meet = scene.folder / "home", scene.folder / "meet"
+    prepare_instance(home)
+    processes = [
+        scene.dagster(*materialize(kind, "1993-01-01", meet=meet, parties=2), home=home)
+        for kind in ("cash_deposit", "household")
+    ]
+
+    outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert scene.balances() == {1: 70_00, 2: 50_00}
+    assert not any("DAGSTER_HOME is not set" in output for output in outputs)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
+        assert len(instance.fetch_observations(ACCOUNT_KEY, limit=10).records) == 1
+        context = dg.build_sensor_context(instance=instance, resources={"catalog": BankCatalog()})
+        assert record_conflicts.evaluate_tick(context).skip_message == "recorded 1 conflict of 1 run"
+    (row,) = scene.conflicts()
+    assert {row["loser_operation_ids"], row["winner_operation_ids"]} == {
+        '["bank/cash_deposit|1993-01-01"]',
+        '["bank/household|1993-01-01"]',
+    }

@@ -1,0 +1,79 @@
+"""Where the catalog and the transactions are, by environment or by default."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from pipelines.resources import BankCatalog, TransactionsFile
+from seriatim.dagster import IcebergCatalog
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("SERIATIM_TRANSACTIONS", "SERIATIM_CATALOG_URI", "SERIATIM_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_settings_everything_is_under_the_working_directory(workplace: Path) -> None:
+    """A clean checkout needs no configuration."""
+    catalog = BankCatalog().load()
+
+    assert catalog.properties["warehouse"] == f"file://{workplace}/.seriatim/warehouse"
+    assert TransactionsFile().path() == workplace / ".seriatim" / "bank.parquet"
+    assert sorted(path.name for path in (workplace / ".seriatim").iterdir()) == [
+        *("bank.parquet", "catalog.db", "warehouse")
+    ]
+
+
+def test_a_generated_bank_is_written_once(workplace: Path) -> None:
+    """Runs that start later read the bytes that the first one read."""
+    first = TransactionsFile().path()
+    before = first.stat().st_mtime_ns
+
+    assert TransactionsFile().path() == first
+    assert first.stat().st_mtime_ns == before
+
+
+def test_the_environment_is_read_when_a_run_asks(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Definitions that were loaded before it was set obey it."""
+    transactions, catalog = TransactionsFile(), BankCatalog()
+    monkeypatch.setenv("SERIATIM_TRANSACTIONS", str(workplace / "mine.csv"))
+    monkeypatch.setenv("SERIATIM_CATALOG_URI", f"sqlite:///{workplace}/mine.db")
+    monkeypatch.setenv("SERIATIM_WAREHOUSE", f"file://{workplace}/mine")
+
+    assert transactions.path() == workplace / "mine.csv"
+    assert catalog.load().properties["warehouse"] == f"file://{workplace}/mine"
+    assert (workplace / "mine.db").exists()
+    assert not (workplace / ".seriatim").exists()
+
+
+def test_secrets_are_named_in_the_configuration_and_read_in_the_run(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Dagster shows of a resource is the name of the variable; what the catalog gets is its value."""
+    monkeypatch.setenv("BANK_URI", f"sqlite:///{workplace}/secret.db")
+    monkeypatch.setenv("BANK_KEY", "hush")
+    catalog = IcebergCatalog(
+        uri=dg.EnvVar("BANK_URI"),
+        warehouse=f"file://{workplace}/files",
+        properties={"s3.secret-access-key": dg.EnvVar("BANK_KEY")},
+    )
+    seen: list[str] = []
+
+    @dg.asset
+    def reads(catalog: IcebergCatalog) -> None:
+        seen.append(catalog.load().properties["s3.secret-access-key"])
+
+    os.environ.pop("DAGSTER_HOME", None)
+    result = dg.materialize([reads], resources={"catalog": catalog})
+
+    assert result.success
+    assert seen == ["hush"]
+    shown = dg.Definitions(assets=[reads], resources={"catalog": catalog}).get_repository_def()
+    assert "hush" not in str(shown.get_top_level_resources()["catalog"].config_schema.default_value)
