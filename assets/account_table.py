@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import dagster as dg
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import In
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from seriatim.commit import Append, Base, NoChange, Receipt, Writer, apply
 from seriatim.dagster import ensure_table
 
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
-    from pyiceberg.schema import Schema
-
 ACCOUNT_TABLE: Final = ("bank", "account")
 ACCOUNT_KEY: Final = dg.AssetKey([*ACCOUNT_TABLE])
 OPENING: Final = "bank/account|opening"
+
+_SCHEMA: Final = Schema(
+    NestedField(1, "id", LongType(), required=True, doc="The account."),
+    NestedField(2, "bal", LongType(), required=True, doc="Its balance in minor units (cents)."),
+    identifier_field_ids=[1],
+)
 
 
 def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer: Writer) -> Receipt | None:
@@ -28,7 +35,7 @@ def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer
     Raises:
         SeriatimError: the accounts could not be opened; nothing may be posted.
     """
-    table = ensure_table(catalog, ACCOUNT_TABLE, _schema())
+    table = ensure_table(catalog, ACCOUNT_TABLE, _SCHEMA)
     if table.current_snapshot() is not None:
         return None
     return open_accounts(catalog, account_ids, operation_ids=(OPENING,), writer=writer)
@@ -44,23 +51,9 @@ def open_accounts(
     """
 
     def insert_missing(base: Base) -> Append | NoChange:
-        import pyarrow as pa
-        from pyiceberg.expressions import In
-
         present = set(base.read(where=In("id", account_ids), columns=["id"])["id"].to_pylist())
         missing = [account_id for account_id in account_ids if account_id not in present]
         rows = [{"id": account_id, "bal": 0} for account_id in missing]
         return Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())) if missing else NoChange()
 
     return apply(catalog, ACCOUNT_TABLE, insert_missing, operation_ids=operation_ids, writer=writer)
-
-
-def _schema() -> Schema:
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import LongType, NestedField
-
-    return Schema(
-        NestedField(1, "id", LongType(), required=True, doc="The account."),
-        NestedField(2, "bal", LongType(), required=True, doc="Its balance in minor units (cents)."),
-        identifier_field_ids=[1],
-    )

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import In
+
 from assets.kinds import Kind
 from assets.posting import Posting, post
 from assets.transactions import Transactions
@@ -36,10 +40,6 @@ class PostingChange:
             UnknownAccountError: a transaction names an account that the table lacks.
             PostingOverflowError: a balance would leave the range of 64 bits.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        from pyiceberg.expressions import In
-
         batch = self._transactions.of(self._kind, [self._days[operation_id] for operation_id in base.pending])
         rows = base.read(where=In("id", batch.account_ids()))
         self._after_read()

@@ -14,14 +14,13 @@ from __future__ import annotations
 import os
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import dagster as dg
+from pyiceberg.catalog import Catalog
 
+from pipelines.generated_bank import generate_bank, write_bank
 from seriatim.dagster import IcebergCatalog, open_catalog
-
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
 
 CATALOG_URI: Final = "SERIATIM_CATALOG_URI"
 WAREHOUSE: Final = "SERIATIM_WAREHOUSE"
@@ -67,8 +66,6 @@ class TransactionsFile(dg.ConfigurableResource):  # type: ignore[type-arg]
 def generated_bank(path: Path, first_day: date, *, days: int = 59) -> Path:
     """Write a generated bank to `path` if nothing is there, and return `path`."""
     if not path.exists():
-        from pipelines.generated_bank import generate_bank, write_bank
-
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bank(path, generate_bank(_SEED, first_day, days=days))  # In one step, so two at once do no harm.
     return path

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import dagster as dg
 from pydantic import Field
+from pyiceberg.catalog import Catalog, load_catalog
 
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
+from seriatim.dagster.first_use import first_use
 
 _SQLITE: Final = "sqlite:///"
 
@@ -44,10 +44,6 @@ def open_catalog(name: str, *, uri: str, warehouse: str, properties: Mapping[str
     Raises:
         CatalogBusyError: other processes kept a SQLite file locked for too long.
     """
-    from pyiceberg.catalog import load_catalog  # Half a second of imports that loading definitions can do without.
-
-    from seriatim.dagster.first_use import first_use
-
     if uri.startswith(_SQLITE) and (file := uri.removeprefix(_SQLITE).partition("?")[0]) not in ("", ":memory:"):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
     if urlsplit(warehouse).scheme in ("", "file"):
