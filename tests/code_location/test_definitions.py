@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -68,6 +69,15 @@ def test_the_schedules_share_a_minute_and_are_off() -> None:
     assert len(list(defs.schedules or [])) == len(KIND_NAMES)
     assert {schedule.cron_schedule for schedule in schedules} == {"0 2 * * *"}
     assert {schedule.default_status for schedule in schedules} == {dg.DefaultScheduleStatus.STOPPED}
+
+
+def test_a_tick_posts_yesterday() -> None:
+    """The night's run is for the business day that has ended."""
+    night = dg.build_schedule_context(scheduled_execution_time=datetime(2026, 11, 29, 2, 0, tzinfo=UTC))
+
+    tick = defs.resolve_schedule_def("post_loan_daily").evaluate_tick(night)
+
+    assert [request.partition_key for request in tick.run_requests or []] == ["2026-11-28"]
 
 
 def test_the_one_sensor_is_on() -> None:
