@@ -116,7 +116,7 @@ class _Call:
         if self.operation_ids and not pending:
             return self._nothing_to_do(pin, applied)
         change = self.change(Base(self.attempts.name, pin.snapshot_id, pending, table))
-        write.check(self.attempts.name, table.schema().column_names, change)
+        write.check(self.attempts.name, [column.name for column in table.schema().fields], change)
         if not pending and write.is_empty(change):
             return self._nothing_to_do(pin, applied)
         properties = summary.words(new_id(), pending, pin, self.writer)

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import ListType, NestedField, StringType
 
 from seriatim.commit import Append, RetryPolicy, Rewrite
 from seriatim.errors import ConflictError, DuplicateKeyError, InvalidChangeError
 from tests.contract.apply_support import Deposit, call
-from tests.faults.bank import Bank
+from tests.faults.bank import Bank, account_schema
 from tests.faults.clock import ManualClock
 
 LONG = pa.int64()
@@ -43,6 +44,18 @@ def test_a_change_that_does_not_fit_is_refused(bank: Bank, what: str) -> None:
 
     assert bank.head() == before
     assert bank.inventory().unreachable == []
+
+
+def test_nested_columns_are_columns_of_the_table_too(empty_bank: Bank) -> None:
+    """A list column is one column, and not a second one for its elements."""
+    tags = NestedField(3, "tags", ListType(element_id=4, element_type=StringType(), element_required=False))
+    bank = empty_bank.create((), schema=account_schema(tags))
+    rows = pa.table({"id": [1], "bal": [2], "tags": pa.array([["a", "b"]], pa.large_list(pa.large_string()))})
+
+    call(bank, lambda base: Append(rows))
+    call(bank, Deposit(10))
+
+    assert bank.rows() == [{"id": 1, "bal": 12, "tags": ["a", "b"]}]
 
 
 def test_a_key_given_twice_is_refused_with_its_value(bank: Bank) -> None:
