@@ -57,3 +57,8 @@ def open_accounts(
         return Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())) if missing else NoChange()
 
     return apply(catalog, ACCOUNT_TABLE, insert_missing, operation_ids=operation_ids, writer=writer)
+
+
+def known_account_ids(catalog: Catalog) -> pa.ChunkedArray:
+    """Return the ids of all accounts that are open; accounts are never closed, so that none goes missing later."""
+    return catalog.load_table(ACCOUNT_TABLE).scan(selected_fields=("id",)).to_arrow()["id"]

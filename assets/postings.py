@@ -10,7 +10,7 @@ from typing import Any, Final
 import dagster as dg
 from pydantic import Field
 
-from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE, ensure_account_table
+from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE, ensure_account_table, known_account_ids
 from assets.accounts import GROUP, OWNER, accounts
 from assets.kinds import KINDS, Kind
 from assets.posting import Posting
@@ -80,6 +80,7 @@ def posting_asset(kind: Kind) -> dg.AssetsDefinition:
         writer, meeting = Writer(run_id), config.meet(run_id)
         change = PostingChange(known, kind, days, after_read=meeting.meet if meeting else lambda: None)
         ensure_account_table(iceberg, known.account_ids(), writer=writer)
+        known.require_accounts(known_account_ids(iceberg))
         reporter = ConflictReporter(context, ACCOUNT_KEY)
         receipt = apply(
             iceberg, ACCOUNT_TABLE, change, operation_ids=ids, policy=_POLICY, writer=writer, observer=reporter

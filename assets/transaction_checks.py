@@ -43,6 +43,18 @@ def require_signs(table: pa.Table, amounts: Column) -> None:
         amounts.require(pc.invert(pc.and_(of_kind, is_misplaced(table["amount_minor"], 0))), Problem.WRONG_SIGN)
 
 
+def require_known_accounts(account_ids: pa.ChunkedArray, path: Path, known_ids: pa.ChunkedArray) -> None:
+    """Raise for the first row of the file whose account is not known.
+
+    Raises:
+        UnknownAccountError: naming the row and the account.
+    """
+    unknown = pc.indices_nonzero(pc.invert(pc.is_in(account_ids, value_set=known_ids)))
+    if len(unknown):
+        row = unknown[0].as_py()
+        raise UnknownAccountError(path, row=row + 1, account_id=account_ids[row].as_py())
+
+
 def require_accounts(batch: Batch, known_ids: Container[int]) -> None:
     """Raise for the first transaction of the batch, in file order, whose account is not known.
 

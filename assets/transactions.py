@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from assets.batch import Batch, Transaction
 from assets.kinds import KINDS, Kind
-from assets.transaction_checks import require_signs, require_unique_ids
+from assets.transaction_checks import require_known_accounts, require_signs, require_unique_ids
 from assets.transaction_columns import amounts_minor, dates, integers, kinds
 from assets.transaction_file import read_columns
 
@@ -40,6 +40,14 @@ class Transactions:
     def account_ids(self) -> tuple[int, ...]:
         """List the accounts that the file names, in order."""
         return tuple(sorted(pc.unique(self.table["account_id"]).to_pylist()))
+
+    def require_accounts(self, known_ids: pa.ChunkedArray) -> None:
+        """Refuse the whole file if it names an account that is not among `known_ids`.
+
+        Raises:
+            UnknownAccountError: naming the first such row and its account.
+        """
+        require_known_accounts(self.table["account_id"], self.path, known_ids)
 
     def days(self) -> tuple[date, ...]:
         """List the days that have transactions, in order."""

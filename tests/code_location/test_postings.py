@@ -130,14 +130,15 @@ def test_a_withdrawal_that_would_overdraw_is_refused_and_counted(scene: Scene) -
     assert scene.history() == [["bank/standing_order|1993-01-03"]]
 
 
-def test_an_account_that_the_table_lacks_stops_the_run_before_anything_is_posted(scene: Scene) -> None:
-    """The error names file, row and account; the day can be posted once the account is open."""
+@pytest.mark.parametrize(("kind", "day"), [("cash_deposit", "1993-01-01"), ("cash_deposit", "1993-01-02")])
+def test_nothing_is_posted_from_a_file_with_an_account_that_the_table_lacks(scene: Scene, kind: str, day: str) -> None:
+    """The error names file, row and account, also where another day has it; all goes on once the account is open."""
     scene.post("household", "1993-01-01")
     before = scene.snapshots()
     with scene.transactions.open("a", encoding="utf-8") as file:
         file.write("7,99,1993-01-01,cash_deposit,1.00\n")
 
-    refused = scene.post("cash_deposit", "1993-01-01")
+    refused = scene.post(kind, day)
 
     assert not refused.success
     name, message = error_of(refused)
@@ -146,7 +147,7 @@ def test_an_account_that_the_table_lacks_stops_the_run_before_anything_is_posted
     assert scene.snapshots() == before
 
     assert scene.open_accounts().success
-    assert scene.post("cash_deposit", "1993-01-01").success
+    assert scene.post(kind, "1993-01-01").success
     assert scene.balances() == {1: 70_00, 2: 50_00, 99: 1_00}
 
 
