@@ -192,15 +192,6 @@ def check_says_unknown(error: BaseException | None, reported: BaseException) -> 
     assert isinstance(error, UnconfirmedConflictError) == isinstance(reported, CommitFailedException)
     assert isinstance(error, CommitFailedException) == isinstance(reported, CommitFailedException)
     assert error.snapshot_ids != ()
-    assert reported in causes(error)
-
-
-def causes(error: BaseException) -> list[BaseException]:
-    """Return the exceptions that led to `error`."""
-    chain = [error]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
-        chain.append(cause)
-    return chain[1:]
 
 
 def check_certain_conflict(commit: CommitWithRetry, bank: Bank, connections: Sequence[FaultyCatalog]) -> None:

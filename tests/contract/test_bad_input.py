@@ -24,6 +24,9 @@ class Integral:
 
     __int__ = __index__
 
+    def __repr__(self) -> str:
+        return "Integral()"
+
 
 NO_BALANCES: tuple[Any, ...] = (1.0, float("nan"), None, True, False, Decimal(1), "1", b"1", 1 + 0j, Integral(), [1])
 
