@@ -50,4 +50,4 @@ class PostingChange:
         changed = rows.filter(pc.is_in(rows["id"], pa.array(balances, rows.schema.field("id").type)))
         column = changed.schema.get_field_index("bal")
         new = pa.array([balances[id_] for id_ in changed["id"].to_pylist()], changed.schema.field("bal").type)
-        return Rewrite(changed.set_column(column, changed.schema.field("bal"), new), key="id")
+        return Rewrite(changed.set_column(column, changed.schema.field("bal"), new), keys="id")

@@ -1,24 +1,32 @@
 """The commit core: a change lands only on the base it was computed from, and never twice."""
 
+from seriatim.commit.apply_change import apply
 from seriatim.commit.base import Base
-from seriatim.commit.change import Append, Change, NoChange, Rewrite
-from seriatim.commit.loop import apply
-from seriatim.commit.observe import Observer
+from seriatim.commit.change import Append, Change, Delete, Edit, NoChange, Rewrite, Upsert
+from seriatim.commit.loop import ANY_BASE
+from seriatim.commit.observe import Event, Observer
+from seriatim.commit.pinned_call import pinned
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
 from seriatim.commit.writer import Writer
 
 __all__ = [
+    "ANY_BASE",
     "Append",
     "Base",
     "Change",
     "Conflict",
+    "Delete",
+    "Edit",
+    "Event",
     "NoChange",
     "Observer",
     "Receipt",
     "RetryPolicy",
     "Rewrite",
+    "Upsert",
     "Winner",
     "Writer",
     "apply",
+    "pinned",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,6 +11,7 @@ from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, Valida
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Identifier
 
@@ -50,15 +51,25 @@ class Attempts(Generic[R]):
     catalog to gate and no history to look anything up in: its word is taken.
     """
 
-    def __init__(self, catalog: Catalog, identifier: str | Identifier) -> None:
-        """Begin a call on a table."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        identifier: str | Identifier,
+        branch: str = MAIN_BRANCH,
+        looked_up: Callable[[Attempt[R], Outcome], None] | None = None,
+    ) -> None:
+        """Begin a call on a branch of a table; `looked_up` is told whenever an outcome was looked up."""
         self._catalog = catalog
         self._identifier = identifier
+        self._branch = branch
+        self._looked_up = looked_up
+        self._spared: frozenset[str] = frozenset()
         self.name = identifier if isinstance(identifier, str) else ".".join(identifier)
         self.count = 0
         self.landed: Attempt[R] | None = None  # None: none has landed, as far as is known
         self.pin: Pin | None = None  # of the table as last loaded; None: nothing was loaded, or a double
         self._open: list[Attempt[R]] = []
+        self._kept: list[Attempt[R]] = []  # what may have landed where it can no longer be seen
         self._lost: Attempt[R] | None = None  # the last one, if it was submitted and did not say yes
         self._failure: Exception | None = None  # what the last attempt failed with
 
@@ -87,40 +98,64 @@ class Attempts(Generic[R]):
             raise self._unknown(self._open, f"the table could not be loaded: {type(err).__name__}") from err
         if isinstance(table, Table):
             self._settle(table.io, table.metadata)
-            self.pin = Pin.of(table)
+            self.pin = Pin.of(table, self._branch)
         return table
 
-    def submit(self, table: Table, write: Callable[[Table], None], result: R) -> bool:
+    def submit(
+        self,
+        table: Table,
+        write: Callable[[Table], None],
+        result: R,
+        *,
+        words: Mapping[str, str] | None = None,
+        staged_files: Sequence[str] = (),
+        refusals: tuple[type[Exception], ...] = (CommitFailedException, ValidationException),
+    ) -> bool:
         """Let `write` commit to the loaded `table` once, pinned to what was loaded, and return whether it landed.
 
         False: it lost, or its outcome is open; the next `load` tells. What `write` raises before anything is submitted
-        comes out as it is, unless it speaks of a conflict.
+        comes out as it is, unless it is one of `refusals`, by which PyIceberg speaks of a conflict. True with nothing
+        `landed`: `write` submitted nothing. `words` go into the summary of each snapshot. `staged_files` were written
+        before, and may be of use to a later attempt: they are the caller's to `drop`.
         """
         self.count += 1
         self._lost = self._failure = None
         if self.pin is None:
             return self._submit_ungated(table, write)
         catalog, io = table.catalog, table.io
-        gate, recorder = Gate(catalog, self.pin), RecordingFileIO(io)
+        gate, recorder = Gate(catalog, self.pin, words or {}), RecordingFileIO(io)
         table.catalog, table.io = gate, recorder  # type: ignore[assignment]  # PyIceberg asks a catalog for no more
         try:
             write(table)
-        except Exception as err:  # noqa: BLE001  # Whatever it is, the table is asked what became of the commit.
+        except Exception as err:  # Whatever it is, the table is asked what became of the commit.
             if not gate.is_submitted:
                 residue.remove(io, recorder.written)
-                self._take_as_conflict(err)
+                if not isinstance(err, (GateError, *refusals)):
+                    raise
+                self._failure = err
                 return False
             self._failure = gate.reported or err
         finally:
             table.catalog, table.io = catalog, io
-        attempt = Attempt(self.pin, gate.staged, tuple(recorder.written), gate.reported, result)
+        attempt = Attempt(self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result)
         if gate.is_submitted and not gate.is_landed:
             self._lost = attempt
             self._open.append(attempt)
             return False
-        self.landed = attempt
-        self._settle(io, table.metadata)
+        if gate.is_landed:
+            self.landed = attempt
+            self._settle(io, table.metadata)
         return True
+
+    def spare(self, files: Sequence[str]) -> None:
+        """Keep these files, though an attempt that used them may be dead: the next one is to use them again."""
+        self._spared = frozenset(files)
+
+    def drop(self, io: FileIO, files: Sequence[str]) -> None:
+        """Remove files that no further attempt will use, unless a commit that has landed, or may have, holds them."""
+        self._spared = frozenset()
+        held = self._held()
+        residue.remove(io, [file for file in files if file not in held])
 
     def verdict(self) -> Exception:
         """Return the error that is true after the last attempt, which did not land.
@@ -150,31 +185,45 @@ class Attempts(Generic[R]):
             return False
         return True
 
-    def _take_as_conflict(self, err: Exception) -> None:
-        if not isinstance(err, CommitFailedException | ValidationException | GateError):
-            raise err
-        self._failure = err
-
     def _settle(self, io: FileIO, metadata: TableMetadata) -> None:
         """Look up what is open in the table as it is now; remove the files of what is dead."""
-        open_, self._open = self._open, []
-        hidden = []
-        for attempt in open_:
+        dead: list[Attempt[R]] = []
+        unknown: dict[str, list[Attempt[R]]] = {}
+        still_open: list[Attempt[R]] = []
+        for attempt in self._open:
             if attempt.pin.table_uuid != metadata.table_uuid:
+                self._kept.append(attempt)
                 if not attempt.is_refused:
-                    raise self._unknown([attempt], "the table was dropped and created anew since")
+                    unknown.setdefault("the table was dropped and created anew since", []).append(attempt)
                 continue
-            match look_up(metadata, attempt.pin, attempt.staged):
+            outcome = look_up(metadata, attempt.pin, attempt.staged)
+            if self._looked_up is not None:
+                self._looked_up(attempt, outcome)
+            match outcome:
                 case Outcome.LANDED:
                     self.landed = attempt
                 case Outcome.DEAD:
-                    residue.remove(io, attempt.files)
+                    dead.append(attempt)
                 case Outcome.OPEN:
-                    self._open.append(attempt)
+                    still_open.append(attempt)
                 case Outcome.HIDDEN:
-                    hidden.append(attempt)
-        if hidden and self.landed is None:
-            raise self._unknown(hidden, "snapshots that would tell were expired since")
+                    self._kept.append(attempt)
+                    unknown.setdefault("snapshots that would tell were expired since", []).append(attempt)
+        self._open = still_open
+        self._remove_files_of(io, dead)
+        if unknown and self.landed is None:
+            reason, attempts = next(iter(unknown.items()))
+            raise self._unknown(attempts, reason)
+
+    def _remove_files_of(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
+        """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""
+        kept = self._spared | self._held()
+        residue.remove(io, dict.fromkeys(file for attempt in dead for file in attempt.files if file not in kept))
+
+    def _held(self) -> frozenset[str]:
+        """Return the files of every attempt that has landed, or may have, or may yet."""
+        attempts = [*self._open, *self._kept, *([self.landed] if self.landed else [])]
+        return frozenset(file for attempt in attempts for file in attempt.files)
 
     def _unknown(self, attempts: Sequence[Attempt[R]], reason: str) -> OutcomeUnknownError:
         all_refused = all(attempt.is_refused for attempt in attempts)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.parser import parse
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
@@ -20,9 +21,15 @@ class Base:
     """
 
     table: str
-    snapshot_id: int | None  # None: the table is empty
+    snapshot_id: int | None  # None: the branch has no snapshot yet
     pending: tuple[str, ...]
     _handle: Table
+    _reads: list[BooleanExpression] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def reads(self) -> tuple[BooleanExpression, ...]:
+        """What has been read so far."""
+        return tuple(self._reads)
 
     @property
     def schema(self) -> Schema:
@@ -30,9 +37,15 @@ class Base:
         return self._handle.schema()
 
     def read(self, where: BooleanExpression | str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows that match `where` (None: all) with these `columns` (None: all)."""
+        """Return the rows that match `where` (None: all) with these `columns` (None: all).
+
+        What is read is remembered: a later commit that may have touched it makes the change be computed again, one that
+        cannot have touched it does not.
+        """
+        condition = AlwaysTrue() if where is None else parse(where) if isinstance(where, str) else where
+        self._reads.append(condition)
         scan = self._handle.scan(
-            row_filter=AlwaysTrue() if where is None else where,
+            row_filter=condition,
             selected_fields=("*",) if columns is None else tuple(columns),
             snapshot_id=self.snapshot_id,
         )

@@ -1,21 +1,36 @@
-"""What a computation wants to write: a value, bound to nothing but the rows it holds."""
+"""What a computation wants to write: values, bound to nothing but the rows they hold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyiceberg.expressions import BooleanExpression
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Replace the rows whose `key` is among those of `rows` by `rows`; keys that no row has yet are inserted.
+    """Replace rows by `rows`: those that match `where`, or those that have the same `keys` as one of `rows`.
+
+    Give one of the two. By keys, each key of `rows` must be there exactly once in `rows` and at least once in the
+    table; `Upsert` is for keys that may be new. `rows` holds every column of the table.
+    """
+
+    rows: pa.Table
+    keys: str | Sequence[str] = ()
+    where: BooleanExpression | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """Replace the rows that have the same `keys` as one of `rows`, and insert the others of `rows`.
 
     `rows` holds every column of the table, and each key once.
     """
 
     rows: pa.Table
-    key: str
+    keys: str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +41,21 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the rows that match `where`, or those whose key columns equal a row of `keys`. Give one of the two.
+
+    `keys` is a table of the key columns alone; a key that no row has is no error.
+    """
+
+    where: BooleanExpression | str | None = None
+    keys: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NoChange:
     """Write no rows; operation ids, if there are any, land all the same, so that the operation counts as done."""
 
 
-Change = Rewrite | Append | NoChange
+Edit = Rewrite | Upsert | Append | Delete
+Change = Edit | NoChange | Sequence[Edit]
+"""One edit, or several that land as one commit: each is applied to what the ones before it left."""

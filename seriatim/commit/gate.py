@@ -8,6 +8,7 @@ PyIceberg as an exception that it neither retries nor cleans up after.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -38,10 +39,11 @@ class Gate:
     Everything else goes to the catalog as it is.
     """
 
-    def __init__(self, catalog: Catalog, pin: Pin) -> None:
-        """Stand before `catalog` for one attempt computed from `pin`."""
+    def __init__(self, catalog: Catalog, pin: Pin, words: Mapping[str, str]) -> None:
+        """Stand before `catalog` for one attempt computed from `pin`; `words` go into each snapshot's summary."""
         self._catalog = catalog
         self._pin = pin
+        self._words = words
         self.staged: tuple[Snapshot, ...] = ()
         self.is_submitted = False
         self.is_landed = False
@@ -63,6 +65,8 @@ class Gate:
             raise GateError("a second submit of one attempt; PyIceberg retried below the loop")
         staged = tuple(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))
         self._check_parents(staged)
+        for snapshot in staged:
+            self._describe(snapshot)
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
         self.staged = staged
         self.is_submitted = True
@@ -73,6 +77,12 @@ class Gate:
             raise GateError(f"the catalog raised {type(err).__name__}") from err
         self.is_landed = True
         return response
+
+    def _describe(self, snapshot: Snapshot) -> None:
+        if snapshot.summary is None:
+            raise GateError(f"snapshot {snapshot.snapshot_id} has no summary to say what it is")
+        for key, word in self._words.items():
+            snapshot.summary[key] = word
 
     def _check_parents(self, staged: tuple[Snapshot, ...]) -> None:
         parent = self._pin.snapshot_id

@@ -11,30 +11,33 @@ from seriatim.commit import summary
 from seriatim.errors import HistoryCutError
 
 
-def walk(metadata: TableMetadata) -> Iterator[Snapshot]:
-    """Yield the current snapshot, its parent, and so on; ends where a parent is missing or the table began."""
+def walk(metadata: TableMetadata, head_id: int | None) -> Iterator[Snapshot]:
+    """Yield the snapshot `head_id`, its parent, and so on; ends where a parent is missing or the table began."""
     by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    snapshot = metadata.current_snapshot()
+    snapshot = by_id.get(head_id) if head_id is not None else None
     while snapshot is not None:
         yield snapshot
         parent_id = snapshot.parent_snapshot_id
         snapshot = by_id.get(parent_id) if parent_id is not None else None
 
 
-def first_after(metadata: TableMetadata, snapshot_id: int | None) -> Snapshot | None:
-    """Return the snapshot of the lineage that came right after `snapshot_id` (None: the first of the table).
+def after(metadata: TableMetadata, base_id: int | None, head_id: int | None) -> list[Snapshot] | None:
+    """Return the snapshots of the lineage of `head_id` that came after `base_id` (None: all of them), oldest first.
 
-    None: nothing came after it, or it is not in the lineage (any more).
+    None: the base is not in the lineage, or the lineage does not reach back to where that could be seen.
     """
-    later: Snapshot | None = None
-    for snapshot in walk(metadata):
-        if snapshot.snapshot_id == snapshot_id:
-            return later
-        later = snapshot
-    return later if snapshot_id is None else None
+    later: list[Snapshot] = []
+    for snapshot in walk(metadata, head_id):
+        if snapshot.snapshot_id == base_id:
+            return later[::-1]
+        later.append(snapshot)
+    is_whole = base_id is None and (not later or is_beginning(later[-1]))
+    return later[::-1] if is_whole else None
 
 
-def landed_operations(table: str, metadata: TableMetadata, wanted: Collection[str]) -> dict[str, int]:
+def landed_operations(
+    table: str, metadata: TableMetadata, head_id: int | None, wanted: Collection[str]
+) -> dict[str, int]:
     """Return which of the `wanted` operation ids the lineage holds, each with the snapshot that applied it.
 
     Raises:
@@ -43,20 +46,20 @@ def landed_operations(table: str, metadata: TableMetadata, wanted: Collection[st
     missing = set(wanted)
     found: dict[str, int] = {}
     oldest: Snapshot | None = None
-    for snapshot in walk(metadata):
+    for snapshot in walk(metadata, head_id):
         if not missing:
             return found
         oldest = snapshot
         for operation_id in missing.intersection(summary.operation_ids(snapshot)):
             found[operation_id] = snapshot.snapshot_id
             missing.discard(operation_id)
-    if missing and oldest is not None and not _is_beginning(oldest):
+    if missing and oldest is not None and not is_beginning(oldest):
         raise HistoryCutError(table, oldest_snapshot_id=oldest.snapshot_id, operation_ids=sorted(missing))
     return found
 
 
-def _is_beginning(snapshot: Snapshot) -> bool:
-    """Whether nothing came before: expiry clears the parent of what it leaves, so a missing parent proves nothing.
+def is_beginning(snapshot: Snapshot) -> bool:
+    """Tell whether nothing came before: expiry clears the parent of what it leaves, so a missing parent proves nothing.
 
     A commit of ours says what its base was. Of a foreign one only the first sequence number is proof, which format
     version 1 does not have.

@@ -1,10 +1,12 @@
-"""The loop: refresh, compute, commit on the base that was read; reapply when it has moved."""
+"""The loop: refresh, make ready, commit on the base that was read; try again when it has moved."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Protocol
 from uuid import UUID
 
 from pyiceberg.catalog import Catalog
@@ -12,196 +14,245 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import summary, write
+from seriatim.commit import summary
 from seriatim.commit.attempts import Attempt, Attempts
-from seriatim.commit.base import Base
-from seriatim.commit.change import Change
-from seriatim.commit.lineage import first_after, landed_operations
-from seriatim.commit.observe import Observer, Silent
+from seriatim.commit.lineage import after, landed_operations
+from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent
+from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
 from seriatim.commit.writer import Writer
-from seriatim.errors import InvalidChangeError, TableReplacedError
+from seriatim.errors import ConflictError, InvalidChangeError, TableReplacedError
 from seriatim.system import Clock, SystemClock, new_id, new_random
 
-Compute = Callable[[Base], Change]
+
+class AnyBase(Enum):
+    """The type of `ANY_BASE`."""
+
+    ANY = "any base"
 
 
-def apply(
-    catalog: Catalog,
-    identifier: str | Identifier,
-    change: Compute,
-    *,
-    operation_ids: Sequence[str] = (),
-    policy: RetryPolicy | None = None,
-    writer: Writer | None = None,
-    observer: Observer | None = None,
-    clock: Clock | None = None,
-    chance: random.Random | None = None,
-) -> Receipt:
-    """Commit `change(base)` on the base it read, exactly once; compute it anew when the base has moved.
+ANY_BASE: Final = AnyBase.ANY
 
-    `operation_ids` name what is done: those that have landed before, whoever did it, are not in `base.pending`, and
-    when none is left `change` is not called. The commit carries `base.pending` with the rows: the change must do all of
-    it, and nothing else. A change that turns out empty still lands its operation ids, in a snapshot without rows; an
-    empty one without an operation id writes nothing.
 
-    Raises:
-        ConflictError: the table moved under every attempt that the policy allows; nothing was written.
-        OutcomeUnknownError: the commit may have landed, and the table does not tell.
-        TableReplacedError: the table was dropped and created anew meanwhile; nothing was written to the new one.
-        HistoryCutError: the history is cut, so it cannot be told whether an operation has landed; nothing was written.
-        InvalidChangeError: the change does not fit the table; nothing was written.
-    """
-    call = _Call(
-        attempts=Attempts(catalog, identifier),
-        operation_ids=_checked(operation_ids),
-        change=change,
-        policy=policy or RetryPolicy(),
-        writer=writer or Writer(),
-        observer=observer or Silent(),
-        clock=clock or SystemClock(),
-        chance=chance or new_random(),
-    )
-    return call.run()
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a call is to go."""
+
+    operation_ids: tuple[str, ...]
+    branch: str
+    expected_base: int | AnyBase | None
+    policy: RetryPolicy
+    writer: Writer
+    observer: Observer
+    clock: Clock
+    chance: random.Random
+
+    @classmethod
+    def of(
+        cls,
+        operation_ids: Sequence[str],
+        branch: str,
+        expected_base: int | AnyBase | None,
+        policy: RetryPolicy | None,
+        writer: Writer | None,
+        observer: Observer | None,
+        clock: Clock | None,
+        chance: random.Random | None,
+    ) -> Settings:
+        """Check what the caller gave, and put the defaults for what it did not give.
+
+        Raises:
+            InvalidChangeError: the operation ids are not distinct non-empty strings.
+        """
+        return cls(
+            operation_ids=_checked(operation_ids),
+            branch=branch,
+            expected_base=expected_base,
+            policy=policy or RetryPolicy(),
+            writer=writer or Writer(),
+            observer=observer or Silent(),
+            clock=clock or SystemClock(),
+            chance=chance or new_random(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """One attempt's commit, ready to be submitted."""
+
+    write: Callable[[Table], None]
+    words: Mapping[str, str]  # for the summary of each snapshot
+    staged_files: Sequence[str]  # written before the attempt, and of use to a later one
+    rows_written: int
+    refusals: tuple[type[Exception], ...] = ()  # what `write` may raise to say that the base has moved
+    may_write_nothing: bool = False
+
+
+class Work(Protocol):
+    """What a call is to do; the loop asks for it anew for each base."""
+
+    @property
+    def rebases(self) -> int:
+        """How often the work could be kept though the base had moved."""
+        ...
+
+    def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
+        """Return what to submit on this base; None: there is nothing to write."""
+        ...
+
+    def drop(self) -> None:
+        """Forget what was made ready, and remove its files unless a commit may hold them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What an attempt does if it lands."""
 
-    pending: tuple[str, ...]
     already_applied: dict[str, int]
     rows_written: int
 
 
-@dataclass(slots=True)
-class _Call:
-    """One call of `apply`: its arguments, and what it has met so far."""
+class Call:
+    """One call on a table, and what it has met so far."""
 
-    attempts: Attempts[_Done]
-    operation_ids: tuple[str, ...]
-    change: Compute
-    policy: RetryPolicy
-    writer: Writer
-    observer: Observer
-    clock: Clock
-    chance: random.Random
-    conflicts: list[Conflict] = field(default_factory=list)
-    waited_s: float = 0.0
-    table_uuid: UUID | None = None  # None: nothing was read yet
+    def __init__(self, catalog: Catalog, identifier: str | Identifier, settings: Settings) -> None:
+        """Prepare the call; nothing is loaded yet."""
+        self.attempts: Attempts[_Done] = Attempts(catalog, identifier, settings.branch, looked_up=self._looked_up)
+        self._settings, self._notify, self._name = settings, settings.observer.notify, self.attempts.name
+        self._conflicts: list[Conflict] = []
+        self._waited_s = 0.0
+        self._table_uuid: UUID | None = None  # None: nothing was read yet
 
-    def run(self) -> Receipt:
-        begun_s = self.clock.monotonic_s()
-        for number in range(1, self.policy.attempts_max + 1):
-            if (receipt := self._attempt(number)) is not None:
+    def run(self, work: Work) -> Receipt:
+        """Do the work, once; raises what is true of the table if it could not be done."""
+        try:
+            receipt = replace(self._loop(work), rebases=work.rebases)
+        except Exception as err:
+            work.drop()
+            self._notify(GaveUp(self._name, self._settings.operation_ids, err))
+            raise
+        work.drop()
+        self._notify(Landed(receipt))
+        return receipt
+
+    def _loop(self, work: Work) -> Receipt:
+        policy, clock = self._settings.policy, self._settings.clock
+        begun_s = clock.monotonic_s()
+        for number in range(1, policy.attempts_max + 1):
+            if (receipt := self._attempt(work, number)) is not None:
                 return receipt
-            wait_s = self.policy.wait_s(number, self.chance)
-            is_late = self.clock.monotonic_s() + wait_s - begun_s > self.policy.total_s_max
-            if is_late or number == self.policy.attempts_max:
+            wait_s = policy.wait_s(number, self._settings.chance)
+            is_late = clock.monotonic_s() + wait_s - begun_s > policy.total_s_max
+            if is_late or number == policy.attempts_max or self._settings.expected_base is not ANY_BASE:
                 break
-            self.clock.wait_s(wait_s)
-            self.waited_s += wait_s
+            clock.wait_s(wait_s)
+            self._waited_s += wait_s
         raise self.attempts.verdict()
 
-    def _attempt(self, number: int) -> Receipt | None:
+    def _attempt(self, work: Work, number: int) -> Receipt | None:
         """Refresh, compute, commit. None: the base had moved, or the outcome is open; try again."""
-        begun_s = self.clock.monotonic_s()
+        begun_s = self._settings.clock.monotonic_s()
         table, pin = self._refresh()
         if self.attempts.landed:
             return self._receipt(self.attempts.landed)
-        applied = landed_operations(self.attempts.name, table.metadata, self.operation_ids)
-        pending = tuple(id_ for id_ in self.operation_ids if id_ not in applied)
-        if self.operation_ids and not pending:
+        ids = self._settings.operation_ids
+        applied = landed_operations(self._name, table.metadata, pin.snapshot_id, ids)
+        pending = tuple(id_ for id_ in ids if id_ not in applied)
+        if ids and not pending:
             return self._nothing_to_do(pin, applied)
-        change = self.change(Base(self.attempts.name, pin.snapshot_id, pending, table))
-        write.check(self.attempts.name, [column.name for column in table.schema().fields], change)
-        if not pending and write.is_empty(change):
+        self._require_expected(pin)
+        self._notify(AttemptBegun(self._name, pending, number, pin.snapshot_id))
+        ready = work.ready(table, pin, pending, number)
+        if ready is None:
             return self._nothing_to_do(pin, applied)
-        properties = summary.words(new_id(), pending, pin, self.writer)
-        done = _Done(pending, applied, write.rows_of(change))
-        if not self._submit(table, change, properties, done):
+        if not self._submit(table, pin, pending, ready, applied):
             table, _ = self._refresh()
+        elif self.attempts.landed is None:
+            return self._nothing_to_do(pin, applied)
         if self.attempts.landed:
             return self._receipt(self.attempts.landed)
-        self._report(number, pin, table.metadata, pending, self.clock.monotonic_s() - begun_s)
+        self._report(number, pin, table.metadata, pending, self._settings.clock.monotonic_s() - begun_s)
         return None
 
     def _refresh(self) -> tuple[Table, Pin]:
         table = self.attempts.load()
         pin = self.attempts.pin
         if pin is None:
-            raise TypeError(f"{self.attempts.name}: the catalog returned {type(table).__name__}, not a PyIceberg Table")
-        if self.table_uuid is not None and pin.table_uuid != self.table_uuid:
-            raise TableReplacedError(
-                self.attempts.name, expected_uuid=str(self.table_uuid), actual_uuid=str(pin.table_uuid)
-            )
-        self.table_uuid = pin.table_uuid
+            raise TypeError(f"{self._name}: the catalog returned {type(table).__name__}, not a PyIceberg Table")
+        if self._table_uuid is not None and pin.table_uuid != self._table_uuid:
+            raise TableReplacedError(self._name, expected_uuid=str(self._table_uuid), actual_uuid=str(pin.table_uuid))
+        self._table_uuid = pin.table_uuid
         return table, pin
 
-    def _submit(self, table: Table, change: Change, properties: dict[str, str], done: _Done) -> bool:
-        try:
-            has_landed = self.attempts.submit(table, lambda handle: write.write(handle, change, properties), done)
-        except (ValueError, TypeError) as err:  # PyIceberg compares the schemas before it writes.
-            raise InvalidChangeError(f"{self.attempts.name}: PyIceberg refuses the change: {err}") from err
-        if has_landed and not (self.attempts.landed and self.attempts.landed.staged):
-            raise RuntimeError(
-                f"{self.attempts.name}: PyIceberg wrote nothing, or by-passed the gate; check its version"
-            )
-        return has_landed
+    def _require_expected(self, pin: Pin) -> None:
+        expected = self._settings.expected_base
+        if not isinstance(expected, AnyBase) and pin.snapshot_id != expected:
+            raise ConflictError(self._name, expected=expected, actual=pin.snapshot_id, attempts=self.attempts.count)
+
+    def _submit(self, table: Table, pin: Pin, pending: tuple[str, ...], ready: Ready, applied: dict[str, int]) -> bool:
+        words = {**summary.words(new_id(), pending, pin, self._settings.writer), **ready.words}
+        done = _Done(applied, ready.rows_written)
+        is_done = self.attempts.submit(
+            table, ready.write, done, words=words, staged_files=ready.staged_files, refusals=ready.refusals
+        )
+        if is_done and self.attempts.landed is None and not ready.may_write_nothing:
+            raise RuntimeError(f"{self._name}: PyIceberg wrote nothing, or by-passed the gate; check its version")
+        return is_done
 
     def _report(
         self, number: int, pin: Pin, metadata: TableMetadata, pending: tuple[str, ...], wasted_s: float
     ) -> None:
         """Tell the observer of a conflict at once: a run that dies later cannot."""
-        if pin == self.attempts.pin and not self.attempts.is_refused:
+        now = self.attempts.pin
+        if pin == now and not self.attempts.is_refused:
             return
         conflict = Conflict(
             event_id=new_id(),
-            table=self.attempts.name,
+            table=self._name,
             operation_ids=pending,
             attempt=number,
             expected_snapshot_id=pin.snapshot_id,
-            actual_snapshot_id=metadata.current_snapshot_id,
-            winner=_winner(metadata, pin.snapshot_id),
+            actual_snapshot_id=now.snapshot_id if now else None,
+            winner=_winner(metadata, pin, now),
             wasted_s=wasted_s,
-            occurred_at_ms=self.clock.now_ms(),
+            occurred_at_ms=self._settings.clock.now_ms(),
         )
-        self.conflicts.append(conflict)
-        self.observer.conflict(conflict)
+        self._conflicts.append(conflict)
+        self._notify(conflict)
+
+    def _looked_up(self, attempt: Attempt[_Done], outcome: Outcome) -> None:
+        ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
+        self._notify(OutcomeLookedUp(self._name, ids, outcome))
 
     def _nothing_to_do(self, pin: Pin, applied: dict[str, int]) -> Receipt:
-        return Receipt(
-            table=self.attempts.name,
-            operation_ids=self.operation_ids,
-            base_snapshot_id=pin.snapshot_id,
-            snapshot_ids=(),
-            attempts=self.attempts.count,
-            conflicts=tuple(self.conflicts),
-            already_applied=applied,
-            waited_s=self.waited_s,
-        )
+        return self._receipt_of(pin.snapshot_id, (), _Done(applied, rows_written=0))
 
     def _receipt(self, landed: Attempt[_Done]) -> Receipt:
+        ids = tuple(snapshot.snapshot_id for snapshot in landed.staged)
+        return self._receipt_of(landed.pin.snapshot_id, ids, landed.result)
+
+    def _receipt_of(self, base_snapshot_id: int | None, snapshot_ids: tuple[int, ...], done: _Done) -> Receipt:
         return Receipt(
-            table=self.attempts.name,
-            operation_ids=self.operation_ids,
-            base_snapshot_id=landed.pin.snapshot_id,
-            snapshot_ids=tuple(snapshot.snapshot_id for snapshot in landed.staged),
+            table=self._name,
+            operation_ids=self._settings.operation_ids,
+            base_snapshot_id=base_snapshot_id,
+            snapshot_ids=snapshot_ids,
             attempts=self.attempts.count,
-            conflicts=tuple(self.conflicts),
-            already_applied=landed.result.already_applied,
-            rows_written=landed.result.rows_written,
-            waited_s=self.waited_s,
+            conflicts=tuple(self._conflicts),
+            already_applied=done.already_applied,
+            rows_written=done.rows_written,
+            waited_s=self._waited_s,
         )
 
 
-def _winner(metadata: TableMetadata, base_snapshot_id: int | None) -> Winner | None:
-    snapshot = first_after(metadata, base_snapshot_id)
-    if snapshot is None:
+def _winner(metadata: TableMetadata, pin: Pin, now: Pin | None) -> Winner | None:
+    later = after(metadata, pin.snapshot_id, now.snapshot_id if now else None)
+    if not later:
         return None
-    return Winner(snapshot.snapshot_id, summary.operation_ids(snapshot), summary.run_id(snapshot))
+    return Winner(later[0].snapshot_id, summary.operation_ids(later[0]), summary.run_id(later[0]))
 
 
 def _checked(operation_ids: Sequence[object]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from enum import Enum
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
-from seriatim.commit.lineage import walk
+from seriatim.commit.lineage import after
 from seriatim.commit.pin import Pin
 
 
@@ -34,7 +34,7 @@ def look_up(metadata: TableMetadata, pin: Pin, staged: Sequence[Snapshot]) -> Ou
     if any(snapshot.snapshot_id in ids for snapshot in metadata.snapshots):
         return Outcome.LANDED
     if metadata.format_version == 1:
-        return Outcome.OPEN if _passes(metadata, pin.snapshot_id) else Outcome.HIDDEN
+        return Outcome.OPEN if _passes(metadata, pin) else Outcome.HIDDEN
     number = staged[0].sequence_number or 0
     if number > metadata.last_sequence_number:
         return Outcome.OPEN
@@ -43,8 +43,7 @@ def look_up(metadata: TableMetadata, pin: Pin, staged: Sequence[Snapshot]) -> Ou
     return Outcome.HIDDEN
 
 
-def _passes(metadata: TableMetadata, snapshot_id: int | None) -> bool:
-    """Whether the lineage can be followed back to `snapshot_id`."""
-    if snapshot_id is None:
-        return all(snapshot.parent_snapshot_id is None for snapshot in list(walk(metadata))[-1:])
-    return any(snapshot.snapshot_id == snapshot_id for snapshot in walk(metadata))
+def _passes(metadata: TableMetadata, pin: Pin) -> bool:
+    """Whether the branch's lineage can be followed back to the base."""
+    head = metadata.snapshot_by_name(pin.branch)
+    return after(metadata, pin.snapshot_id, head.snapshot_id if head else None) is not None

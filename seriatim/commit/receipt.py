@@ -49,6 +49,7 @@ class Receipt:
     conflicts: tuple[Conflict, ...] = ()
     already_applied: Mapping[str, int] = field(default_factory=dict)
     rows_written: int = 0
+    rebases: int = 0
     waited_s: float = 0.0
 
     @property

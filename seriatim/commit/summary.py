@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final, Literal
 
+from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit.pin import Pin
@@ -20,7 +21,14 @@ COMMIT_ID: Final = "seriatim.commit-id"
 OPERATION_IDS: Final = "seriatim.operation-ids"  # a JSON array, in the order of application
 BASE_SNAPSHOT_ID: Final = "seriatim.base-snapshot-id"  # "none": the table was empty
 BASE_SEQUENCE_NUMBER: Final = "seriatim.base-sequence-number"
+COMPUTED_ON: Final = "seriatim.computed-on-snapshot-id"  # only where it is not the base: the change was rebased
+READS: Final = "seriatim.reads"  # what the change depends on, cut off at a bound
+ROWS_ADDED: Final = "seriatim.rows-added"  # rows of the change; the engine's added-records count rows carried over too
+ROWS_REMOVED: Final = "seriatim.rows-removed"
 RUN_ID: Final = "seriatim.run-id"
+
+
+_READS_MAX: Final = 500
 
 
 class _Empty(Enum):
@@ -30,18 +38,24 @@ class _Empty(Enum):
 EMPTY_TABLE: Final = _Empty.EMPTY_TABLE
 
 
-def words(commit_id: str, operation_ids: Sequence[str], pin: Pin, writer: Writer) -> dict[str, str]:
-    """Return the summary entries of a commit."""
+def words(commit_id: str, pending: Sequence[str], pin: Pin, writer: Writer) -> dict[str, str]:
+    """Return what every commit says: its id, the operations it applies, its base and its writer."""
     entries = {
         COMMIT_ID: commit_id,
         BASE_SNAPSHOT_ID: EMPTY_TABLE.value if pin.snapshot_id is None else str(pin.snapshot_id),
         BASE_SEQUENCE_NUMBER: str(pin.sequence_number),
     }
-    if operation_ids:
-        entries[OPERATION_IDS] = json.dumps(list(operation_ids))
+    if pending:
+        entries[OPERATION_IDS] = json.dumps(list(pending))
     if writer.run_id is not None:
         entries[RUN_ID] = writer.run_id
     return entries
+
+
+def described(reads: Sequence[BooleanExpression]) -> str:
+    """Return what a change depends on, in words, cut off at a bound."""
+    text = " or ".join(str(read) for read in reads) or "nothing"
+    return text if len(text) <= _READS_MAX else text[: _READS_MAX - 3] + "..."
 
 
 def operation_ids(snapshot: Snapshot) -> tuple[str, ...]:

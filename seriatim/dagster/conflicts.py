@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import dagster as dg
 
-from seriatim.commit import Conflict, Winner
+from seriatim.commit import Conflict, Event, Winner
 from seriatim.dagster.errors import ConflictEventError
 
 EVENT: Final = "seriatim/event"
@@ -75,8 +75,10 @@ class ConflictReporter:
                 "are only in its output."
             )
 
-    def conflict(self, event: Conflict) -> None:
-        """Emit the event and say it in the run's log."""
+    def notify(self, event: Event) -> None:
+        """Emit a conflict and say it in the run's log; other events are none of the event log's business."""
+        if not isinstance(event, Conflict):
+            return
         lost = ConflictEvent.of(event, run_id=self._run_id)
         self._context.log_event(conflict_observation(lost, self._asset_key))
         self._context.log.info(_sentence(lost))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from seriatim.commit import Append, Base, Conflict, Receipt, RetryPolicy, Rewrite, apply
+from seriatim.commit import Append, Base, Conflict, Event, Receipt, RetryPolicy, Rewrite, apply
 from tests.faults.bank import Bank
 from tests.faults.clock import ManualClock
 
@@ -19,10 +19,14 @@ class Told:
     """An observer that keeps what it was told."""
 
     def __init__(self) -> None:
-        self.conflicts: list[Conflict] = []
+        self.events: list[Event] = []
 
-    def conflict(self, event: Conflict) -> None:
-        self.conflicts.append(event)
+    @property
+    def conflicts(self) -> list[Conflict]:
+        return [event for event in self.events if isinstance(event, Conflict)]
+
+    def notify(self, event: Event) -> None:
+        self.events.append(event)
 
 
 class Deposit:
@@ -42,7 +46,7 @@ class Deposit:
         if self._meanwhile:
             self._meanwhile.pop(0)()
         changed = [{**row, "bal": row["bal"] + self.amount} for row in rows]
-        return Rewrite(pa.Table.from_pylist(changed, schema=base.schema.as_arrow()), key="id")
+        return Rewrite(pa.Table.from_pylist(changed, schema=base.schema.as_arrow()), keys="id")
 
 
 def opening(account_id: int, balance: int, *meanwhile: Meanwhile) -> Callable[[Base], Append]:
@@ -57,13 +61,17 @@ def opening(account_id: int, balance: int, *meanwhile: Meanwhile) -> Callable[[B
     return change
 
 
-def call(bank: Bank, change: Any, *operation_ids: str, **options: Any) -> Receipt:
-    """Call `apply` through a fresh catalog, on a clock that stands still and chance that is seeded."""
-    catalog = options.pop("catalog", None) or bank.connect()
-    settings: dict[str, Any] = {
+def settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options on top of a clock that stands still, chance that is seeded, and few attempts."""
+    return {
         "clock": ManualClock(),
         "chance": random.Random(1),
         "policy": RetryPolicy(attempts_max=5),
         **options,
     }
-    return apply(catalog, bank.identifier, change, operation_ids=operation_ids, **settings)
+
+
+def call(bank: Bank, change: Any, *operation_ids: str, **options: Any) -> Receipt:
+    """Call `apply` through a fresh catalog, or the one among the options."""
+    catalog = options.pop("catalog", None) or bank.connect()
+    return apply(catalog, bank.identifier, change, operation_ids=operation_ids, **settings(options))

@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from seriatim.commit import Base, NoChange, RetryPolicy, Rewrite, Winner, Writer
-from seriatim.errors import ConflictError
+from seriatim.commit import Base, NoChange, RetryPolicy, Rewrite, Upsert, Winner, Writer
+from seriatim.errors import ConflictError, RowNotFoundError
 from tests.contract.apply_support import Deposit, Told, call, opening
 from tests.faults.bank import Bank
 
@@ -134,16 +134,24 @@ def test_an_empty_change_without_an_id_writes_nothing(bank: Bank) -> None:
     assert bank.head() == before
 
 
-def test_a_rewrite_inserts_the_keys_that_no_row_has(bank: Bank) -> None:
-    """Rewrite replaces by key; a key without a row is new."""
+def test_a_rewrite_of_a_key_that_no_row_has_is_refused(bank: Bank) -> None:
+    """Rewrite is for rows that are there; a key without a row is a mistake, or a case for Upsert."""
+    before = bank.head()
 
-    def change(base: Base) -> Rewrite:
-        rows = [{"id": 3, "bal": 1}, {"id": 4, "bal": 2}]
-        return Rewrite(pa.Table.from_pylist(rows, schema=base.schema.as_arrow()), key="id")
+    with pytest.raises(RowNotFoundError) as caught:
+        call(bank, lambda base: Rewrite(_two_rows(base), keys="id"))
 
-    call(bank, change)
+    assert caught.value.key == 4
+    assert bank.head() == before
+    assert bank.inventory().unreachable == []
+
+
+def test_an_upsert_replaces_what_is_there_and_inserts_the_rest(bank: Bank) -> None:
+    """By key; the other rows keep their values."""
+    receipt = call(bank, lambda base: Upsert(_two_rows(base), keys=["id"]))
 
     assert bank.balances() == {1: 100, 2: 200, 3: 1, 4: 2}
+    assert len(receipt.snapshot_ids) == 1
 
 
 def test_the_first_rows_of_an_empty_table_are_pinned_to_its_emptiness(empty_bank: Bank) -> None:
@@ -166,6 +174,10 @@ def test_exhausted_attempts_leave_the_table_as_the_rivals_left_it(bank: Bank) ->
     assert bank.balances()[1] == 110
     assert (caught.value.attempts, caught.value.actual) == (2, bank.head())
     assert bank.inventory().unreachable == []
+
+
+def _two_rows(base: Base) -> pa.Table:
+    return pa.Table.from_pylist([{"id": 3, "bal": 1}, {"id": 4, "bal": 2}], schema=base.schema.as_arrow())
 
 
 def _discard(value: object) -> None:

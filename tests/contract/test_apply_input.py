@@ -26,8 +26,8 @@ BAD_CHANGES: dict[str, Callable[[], object]] = {
     "lacks a column": lambda: Append(_table(id=pa.array([4], LONG))),
     "has one too many": lambda: Append(_table(id=pa.array([4], LONG), bal=pa.array([1], LONG), x=pa.array([1], LONG))),
     "has text for a number": lambda: Append(_table(id=pa.array(["4"]), bal=pa.array([1], LONG))),
-    "has a null key": lambda: Rewrite(_table(id=pa.array([None], LONG), bal=pa.array([1], LONG)), key="id"),
-    "tells rows by no column": lambda: Rewrite(_table(id=pa.array([4], LONG), bal=pa.array([1], LONG)), key="name"),
+    "has a null key": lambda: Rewrite(_table(id=pa.array([None], LONG), bal=pa.array([1], LONG)), keys="id"),
+    "tells rows by no column": lambda: Rewrite(_table(id=pa.array([4], LONG), bal=pa.array([1], LONG)), keys="name"),
     "is no Arrow table": lambda: Append([{"id": 4, "bal": 1}]),
     "is no change": lambda: {"id": 4},
     "is nothing": lambda: None,
@@ -63,7 +63,7 @@ def test_a_key_given_twice_is_refused_with_its_value(bank: Bank) -> None:
     rows = _table(id=pa.array([3, 2, 3], LONG), bal=pa.array([1, 2, 3], LONG))
 
     with pytest.raises(DuplicateKeyError) as caught:
-        call(bank, lambda base: Rewrite(rows, key="id"))
+        call(bank, lambda base: Rewrite(rows, keys="id"))
 
     assert (caught.value.key, caught.value.count) == (3, 2)
     assert bank.balances() == {1: 100, 2: 200, 3: 300}

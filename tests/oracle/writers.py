@@ -61,7 +61,7 @@ def _read(base: Base, *accounts: int) -> dict[int, int]:
 
 def _rewrite(base: Base, balances: dict[int, int]) -> Rewrite:
     rows = [{"id": account, "bal": balance} for account, balance in balances.items()]
-    return Rewrite(pa.Table.from_pylist(rows, schema=base.schema.as_arrow()), key="id")
+    return Rewrite(pa.Table.from_pylist(rows, schema=base.schema.as_arrow()), keys="id")
 
 
 def _make_operation(rng: random.Random, accounts: int, name: str) -> str:

@@ -1,0 +1,77 @@
+"""Holds back what a caller's code commits, so that all of it lands as one commit, or none of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+    update_table_metadata,
+)
+from pyiceberg.typedef import Identifier
+
+from seriatim.commit import private
+from seriatim.errors import InvalidChangeError
+
+
+class Deferral:
+    """Stands in for a catalog: takes each commit as landed, on the handle alone, and remembers it for `flush`.
+
+    Whatever else is asked goes to the catalog.
+    """
+
+    def __init__(self, catalog: Catalog, handle: Table) -> None:
+        """Hold back what `handle` would commit to `catalog`."""
+        self._catalog, self._handle, self._base = catalog, handle, handle.metadata
+        self.requirements: tuple[TableRequirement, ...] = ()
+        self.updates: tuple[TableUpdate, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Hand every other call to the catalog."""
+        return getattr(self._catalog, name)
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """Answer a refresh of the handle with what it has, its base and what was committed on it: nothing newer."""
+        if self._catalog.identifier_to_tuple(identifier) == self._handle.name():
+            return self._handle
+        return self._catalog.load_table(identifier)
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether what is held back makes a snapshot."""
+        return any(isinstance(update, AddSnapshotUpdate) for update in self.updates)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Hold the commit back, and answer as the catalog would if it had landed."""
+        for requirement in requirements:
+            requirement.validate(table.metadata)
+        self.requirements = self.requirements or tuple(requirements)  # Those of the first speak of the base.
+        self.updates += tuple(updates)
+        return CommitTableResponse(
+            metadata=update_table_metadata(table.metadata, updates), metadata_location=table.metadata_location
+        )
+
+    def flush(self, branch: str) -> None:
+        """Commit everything at once.
+
+        Raises:
+            InvalidChangeError: something was committed to another branch.
+        """
+        others = {
+            update.ref_name
+            for update in self.updates
+            if isinstance(update, SetSnapshotRefUpdate) and update.type == "branch" and update.ref_name != branch
+        }
+        if others:
+            name = ".".join(self._handle.name())
+            raise InvalidChangeError(f"{name}: the call is for branch {branch!r}, but it committed to {sorted(others)}")
+        if self.updates:
+            landed = self._catalog.commit_table(self._handle, self.requirements, self.updates)
+            private.delete_old_metadata(self._catalog, self._handle.io, self._base, landed.metadata)

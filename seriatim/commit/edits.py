@@ -1,0 +1,133 @@
+"""Checks what a computation returned, and turns it into rows to take away and rows to add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.parser import parse
+from pyiceberg.expressions.visitors import bind
+from pyiceberg.table.metadata import TableMetadata
+
+from seriatim.commit import private
+from seriatim.commit.change import Append, Change, Delete, Edit, NoChange, Rewrite, Upsert
+from seriatim.commit.selection import Keys, Selection, Where
+from seriatim.errors import DuplicateKeyError, InvalidChangeError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edit, checked: take the selected rows away, then add `rows`."""
+
+    selection: Selection | None  # None: nothing is taken away
+    rows: pa.Table
+    must_exist: bool = False  # whether each key of the selection must have a row
+
+
+def steps_of(table: str, metadata: TableMetadata, change: Change) -> tuple[Step, ...]:
+    """Return the steps of a change, in order; none for `NoChange`.
+
+    Raises:
+        InvalidChangeError: the change is none, or it does not fit the table; the message says which part and why.
+        DuplicateKeyError: two rows of an edit have the same key.
+    """
+    if isinstance(change, NoChange):
+        return ()
+    edits = change if isinstance(change, list | tuple) else (change,)
+    return tuple(_Checker(table, metadata).step(edit) for edit in edits)
+
+
+class _Checker:
+    """The checks, on one table."""
+
+    def __init__(self, table: str, metadata: TableMetadata) -> None:
+        self._table, self._metadata = table, metadata
+        self._schema = metadata.schema()
+        self._arrow: pa.Schema = self._schema.as_arrow()
+
+    def step(self, edit: Edit | object) -> Step:
+        match edit:
+            case Append(rows):
+                return Step(None, self._rows(rows))
+            case Upsert(rows, keys):
+                checked = self._rows(rows)
+                return Step(self._keys(checked.select(self._names(keys))), checked)
+            case Rewrite(rows, keys, where):
+                checked = self._rows(rows)
+                if bool(keys) == (where is not None):
+                    raise self._error("Rewrite takes either keys or where")
+                if where is not None:
+                    return Step(self._where(where), checked)
+                return Step(self._keys(checked.select(self._names(keys))), checked, must_exist=True)
+            case Delete(where, keys):
+                if (keys is None) == (where is None):
+                    raise self._error("Delete takes either keys or where")
+                selection = self._keys(self._key_table(keys)) if where is None else self._where(where)
+                return Step(selection, self._arrow.empty_table())
+            case _:
+                raise self._error(f"{edit!r} is no change; return Rewrite, Upsert, Append, Delete or NoChange")
+
+    def _rows(self, rows: object) -> pa.Table:
+        if not isinstance(rows, pa.Table):
+            raise self._error(f"rows must be a pyarrow.Table, not {type(rows).__name__}")
+        names = self._arrow.names
+        missing = [name for name in names if name not in rows.column_names]
+        unknown = [name for name in rows.column_names if name not in names]
+        if missing or unknown or len(rows.column_names) != len(names):
+            raise self._error(
+                f"the rows have columns {rows.column_names}, the table has {names}; missing: {missing}, unknown: "
+                f"{unknown}. Write every column once: one that is left out would become null"
+            )
+        try:
+            private.check_schema(self._metadata, rows.schema)
+            return rows.select(names).cast(self._arrow)
+        except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as err:
+            raise self._error(f"the rows do not fit the table's schema: {err}") from err
+
+    def _names(self, keys: str | Sequence[str]) -> list[str]:
+        names = [keys] if isinstance(keys, str) else list(keys)
+        unknown = [name for name in names if name not in self._arrow.names]
+        if not names or unknown or len(set(names)) < len(names):
+            raise self._error(f"the key columns {names} are not distinct columns of the table: {self._arrow.names}")
+        return names
+
+    def _key_table(self, keys: object) -> pa.Table:
+        if not isinstance(keys, pa.Table):
+            raise self._error(f"keys must be a pyarrow.Table of the key columns, not {type(keys).__name__}")
+        names = self._names(keys.column_names)
+        try:
+            return keys.cast(pa.schema([self._arrow.field(name) for name in names]))
+        except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as err:
+            raise self._error(f"the keys do not fit the table's schema: {err}") from err
+
+    def _keys(self, keys: pa.Table) -> Keys:
+        for name in keys.column_names:
+            column = keys[name]
+            is_bad = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+            if pc.any(is_bad).as_py():
+                row = pc.index(is_bad, True).as_py()
+                raise self._error(
+                    f"row {row} has the key {name}={column[row].as_py()!r}; a key is neither null nor NaN"
+                )
+        counts = keys.group_by(keys.column_names).aggregate([([], "count_all")])
+        twice = counts.filter(pc.greater(counts["count_all"], 1))
+        if twice.num_rows:
+            first = twice.slice(0, 1).to_pylist()[0]
+            count = first.pop("count_all")
+            key = next(iter(first.values())) if len(first) == 1 else first
+            raise DuplicateKeyError(self._table, key=key, count=count)
+        return Keys(keys)
+
+    def _where(self, where: BooleanExpression | str) -> Where:
+        try:
+            condition = parse(where) if isinstance(where, str) else where
+            bind(self._schema, condition, case_sensitive=True)
+        except Exception as err:  # PyIceberg's parser and binder raise what they meet.
+            raise self._error(f"where={where!r} cannot be understood: {err}") from err
+        return Where(condition, self._schema)
+
+    def _error(self, message: str) -> InvalidChangeError:
+        return InvalidChangeError(f"{self._table}: {message}. Nothing was written.")

@@ -1,0 +1,94 @@
+"""`pinned`: whatever else a PyIceberg table can do, committed exactly once on the base it saw."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.typedef import Identifier
+
+from seriatim.commit import summary
+from seriatim.commit.deferral import Deferral
+from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
+from seriatim.commit.observe import Observer, Reapplied
+from seriatim.commit.pin import Pin
+from seriatim.commit.policy import RetryPolicy
+from seriatim.commit.receipt import Receipt
+from seriatim.commit.staging import Staged
+from seriatim.commit.submission import submit
+from seriatim.commit.writer import Writer
+from seriatim.system import Clock
+
+
+def pinned(
+    catalog: Catalog,
+    identifier: str | Identifier,
+    fn: Callable[[Table], object],
+    *,
+    operation_ids: Sequence[str] = (),
+    policy: RetryPolicy | None = None,
+    branch: str = MAIN_BRANCH,
+    expected_base: int | AnyBase | None = ANY_BASE,
+    writer: Writer | None = None,
+    observer: Observer | None = None,
+    clock: Clock | None = None,
+    chance: random.Random | None = None,
+) -> Receipt:
+    """Let `fn(table)` read and commit as it likes, and land all that it committed at once, on the base it saw.
+
+    `fn` is called anew, with a table loaded anew, for each attempt: everything counts as read. What it commits through
+    the table (appends, overwrites, upserts, deletes, schema changes, several of them) is held back until it returns,
+    and then lands as one commit, in as many snapshots. The table is `fn`'s for the length of the call and must not be kept.
+    An `fn` that commits nothing writes nothing, unless there are operation ids to land.
+
+    Raises:
+        As `apply`. What `fn` raises comes out as it is, and nothing is written.
+    """
+    settings = Settings.of(operation_ids, branch, expected_base, policy, writer, observer, clock, chance)
+    call = Call(catalog, identifier, settings)
+    return call.run(_PinnedWork(fn, call.attempts.name, settings))
+
+
+@dataclass(slots=True)
+class _PinnedWork:
+    """Calls `fn` for each base."""
+
+    fn: Callable[[Table], object]
+    name: str
+    settings: Settings
+    before: Pin | None = None  # None: not called yet
+
+    rebases = 0
+
+    def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
+        del table  # The handle to write through is passed to `write`, behind the gate.
+        if self.before is not None and self.before != pin:
+            moved = (self.before.snapshot_id, pin.snapshot_id)
+            self.settings.observer.notify(Reapplied(self.name, attempt, *moved))
+        self.before = pin
+        return Ready(
+            lambda handle: self._write(handle, pending),
+            {summary.READS: "everything"},
+            staged_files=(),
+            rows_written=0,
+            may_write_nothing=True,
+        )
+
+    def drop(self) -> None:
+        """Nothing is kept between attempts."""
+
+    def _write(self, handle: Table, pending: tuple[str, ...]) -> None:
+        gate = handle.catalog
+        deferral = Deferral(gate, handle)
+        handle.catalog = deferral  # type: ignore[assignment]  # PyIceberg asks a catalog for no more.
+        try:
+            self.fn(handle)
+            if not deferral.has_snapshots and (pending or deferral.updates):
+                submit(handle, Staged(), self.settings.branch)  # Something that the commit can be known by.
+        finally:
+            handle.catalog = gate
+        deferral.flush(self.settings.branch)

@@ -1,0 +1,148 @@
+"""A change, ready to be committed: computed and written once, and used again while nothing that it read has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Generic, TypeVar
+
+from pyiceberg.expressions import AlwaysFalse, BooleanExpression
+from pyiceberg.io import FileIO
+from pyiceberg.table import Table
+
+from seriatim.commit import residue, summary
+from seriatim.commit.attempts import Attempts
+from seriatim.commit.base import Base
+from seriatim.commit.change import Change
+from seriatim.commit.edits import Step, steps_of
+from seriatim.commit.loop import Ready, Settings
+from seriatim.commit.observe import Reapplied, Rebased
+from seriatim.commit.pin import Pin
+from seriatim.commit.rebase import Effect, effect
+from seriatim.commit.recorder import RecordingFileIO
+from seriatim.commit.staging import Staged, covering, stage
+from seriatim.commit.submission import submit
+
+R = TypeVar("R")
+Compute = Callable[[Base], Change]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A change computed from `computed_on`, and its files as they fit the base `pin`."""
+
+    computed_on: Pin
+    pin: Pin
+    pending: tuple[str, ...]
+    steps: tuple[Step, ...]
+    reads: tuple[BooleanExpression, ...]  # what the computation read, and what its edits depend on
+    staged: Staged
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every row stays as it is."""
+        return not (self.staged.added or self.staged.removed)
+
+
+class Preparation(Generic[R]):
+    """The change of one call, made anew only when it must be."""
+
+    def __init__(self, compute: Compute, attempts: Attempts[R], settings: Settings) -> None:
+        """Nothing is computed before `ready`."""
+        self._compute, self._attempts, self._settings = compute, attempts, settings
+        self._prepared: Prepared | None = None  # None: nothing was computed yet, or it was dropped
+        self._io: FileIO | None = None  # of the table as last seen; None: not seen yet
+        self.rebases = 0
+
+    def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
+        """Return the change for this base: the one at hand if it still is what would be computed, else a new one.
+
+        Raises:
+            InvalidChangeError: the change does not fit the table; nothing is left of it.
+        """
+        self._io = table.io
+        before = self._prepared
+        found = Effect.STALE if before is None else self._effect(before, table, pin, pending)
+        if before is not None and found is Effect.NONE:
+            prepared = replace(before, pin=pin)
+        elif before is not None and found is Effect.REWRITTEN:
+            self.drop()
+            prepared = self._staged(table, before.computed_on, pin, pending, before.steps, before.reads)
+        else:
+            self.drop()
+            prepared = self._computed(table, pin, pending)
+        self._prepared = prepared
+        self._attempts.spare(prepared.staged.locations)
+        if before is not None and before.pin != pin:
+            self._tell(before.pin, pin, found, attempt)
+        return None if prepared.is_empty and not pending else self._ready(prepared)
+
+    def drop(self) -> None:
+        """Forget the change, and remove its files unless a commit that has landed, or may have, holds them."""
+        if self._prepared is not None and self._io is not None:
+            self._attempts.drop(self._io, self._prepared.staged.locations)
+        self._prepared = None
+
+    def _ready(self, prepared: Prepared) -> Ready:
+        staged = prepared.staged
+        words = {
+            summary.READS: summary.described(prepared.reads),
+            summary.ROWS_ADDED: str(staged.rows_added),
+            summary.ROWS_REMOVED: str(staged.rows_removed),
+        }
+        if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
+            words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
+        write = partial(submit, staged=staged, branch=self._settings.branch)
+        return Ready(write, words, staged.locations, staged.rows_added)
+
+    def _tell(self, before: Pin, now: Pin, found: Effect, attempt: int) -> None:
+        name, moved = self._attempts.name, (before.snapshot_id, now.snapshot_id)
+        if found is Effect.STALE:
+            self._settings.observer.notify(Reapplied(name, attempt, *moved))
+            return
+        self.rebases += 1
+        self._settings.observer.notify(Rebased(name, attempt, *moved, is_replanned=found is Effect.REWRITTEN))
+
+    def _effect(self, before: Prepared, table: Table, pin: Pin, pending: tuple[str, ...]) -> Effect:
+        if pin == before.pin and pending == before.pending:
+            return Effect.NONE
+        same_form = (pin.table_uuid, pin.schema_id, pin.spec_id) == (
+            before.pin.table_uuid,
+            before.pin.schema_id,
+            before.pin.spec_id,
+        )
+        if not same_form or pending != before.pending:
+            return Effect.STALE
+        return effect(
+            table.metadata,
+            table.io,
+            base_snapshot_id=before.pin.snapshot_id,
+            head_snapshot_id=pin.snapshot_id,
+            reads=before.reads,
+            replaced={file.file_path for file in before.staged.removed},
+        )
+
+    def _computed(self, table: Table, pin: Pin, pending: tuple[str, ...]) -> Prepared:
+        base = Base(self._attempts.name, pin.snapshot_id, pending, table)
+        steps = steps_of(self._attempts.name, table.metadata, self._compute(base))
+        dependence = covering(steps)
+        reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
+        return self._staged(table, pin, pin, pending, steps, reads)
+
+    def _staged(
+        self,
+        table: Table,
+        computed_on: Pin,
+        pin: Pin,
+        pending: tuple[str, ...],
+        steps: Sequence[Step],
+        reads: tuple[BooleanExpression, ...],
+    ) -> Prepared:
+        recorder = RecordingFileIO(table.io)
+        try:
+            staged = stage(self._attempts.name, table, recorder, pin.snapshot_id, steps)
+        except Exception:
+            residue.remove(table.io, recorder.written)
+            raise
+        return Prepared(computed_on, pin, pending, tuple(steps), reads, staged)

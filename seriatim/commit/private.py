@@ -1,0 +1,65 @@
+"""What the core uses of PyIceberg that PyIceberg does not promise to keep; the canary tests watch all of it.
+
+Everything else of PyIceberg that the package uses is public. When a version moves one of these, this is the one file to
+change.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
+from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+
+_log = logging.getLogger(__name__)
+
+
+def check_schema(metadata: TableMetadata, schema: pa.Schema) -> None:
+    """Raise ValueError unless rows of that Arrow schema can be written without loss."""
+    _check_pyarrow_schema_compatible(metadata.schema(), provided_schema=schema, format_version=metadata.format_version)
+
+
+def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask) -> pa.Table:
+    """Return all live rows of one data file, in the table's current schema."""
+    scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue())
+    return scan.to_table(tasks=[task])
+
+
+def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> Iterable[DataFile]:
+    """Write the rows to new data files, by the table's partition spec."""
+    return _dataframe_to_data_files(table_metadata=metadata, df=rows, io=io, write_uuid=uuid.UUID(file_id))
+
+
+def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:
+    """Return what tells from a data file's column bounds and counts whether it may hold a row that fits."""
+    return _InclusiveMetricsEvaluator(schema, condition, case_sensitive=True, include_empty_files=True).eval
+
+
+def producer(transaction: Transaction, branch: str, *, is_append: bool) -> _SnapshotProducer[Any]:
+    """Return what makes a snapshot that adds and, unless it is an append, removes data files.
+
+    An append merges manifests if the table's properties say so.
+    """
+    if is_append:
+        return transaction._append_snapshot_producer({}, branch=branch)
+    return transaction.update_snapshot(branch=branch).overwrite()
+
+
+def delete_old_metadata(catalog: Catalog, io: FileIO, before: TableMetadata, after: TableMetadata) -> None:
+    """Delete the metadata files that the table's properties say to forget, as PyIceberg does after each commit."""
+    try:
+        catalog._delete_old_metadata(io, before, after)
+    except Exception as err:  # noqa: BLE001  # The commit has landed; a file that is left behind harms nobody.
+        _log.warning("could not delete old metadata files: %s", err)

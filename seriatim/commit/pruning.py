@@ -1,0 +1,60 @@
+"""Whether a file can hold a row for which a condition is true, from its partition and its column bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.typedef import Record
+
+from seriatim.commit import private
+
+_DELETE_FILE_PATH: Final = 2147483546  # Reserved field id of `file_path` in position delete files (Iceberg spec).
+
+
+class Pruning:
+    """Several conditions on one table; a file matters if it can hold a row for which one of them is true."""
+
+    def __init__(self, metadata: TableMetadata, conditions: Sequence[BooleanExpression]) -> None:
+        """Prepare to ask about files of that table."""
+        self._metadata, self._conditions = metadata, conditions
+        self._bounds = [private.bounds_evaluator(metadata.schema(), condition) for condition in conditions]
+        self._partitions: dict[int, list[Callable[[Record], bool]] | None] = {}
+
+    def may_hold(self, file: DataFile) -> bool:
+        """Tell whether the data file may hold such a row; False is proof, True is not."""
+        by_partition = self._by_partition(file.spec_id)
+        for number, by_bounds in enumerate(self._bounds):
+            if (by_partition is None or by_partition[number](file.partition)) and by_bounds(file):
+                return True
+        return False
+
+    def _by_partition(self, spec_id: int) -> list[Callable[[Record], bool]] | None:
+        """Return an evaluator for each condition (None: the spec is not known, so that nothing is proven)."""
+        if spec_id not in self._partitions:
+            spec = self._metadata.specs().get(spec_id)
+            if spec is None:
+                self._partitions[spec_id] = None
+                return None
+            schema = self._metadata.schema()
+            partition_schema = Schema(*spec.partition_type(schema).fields)
+            project = inclusive_projection(schema, spec, True)
+            self._partitions[spec_id] = [
+                expression_evaluator(partition_schema, project(condition), True) for condition in self._conditions
+            ]
+        return self._partitions[spec_id]
+
+
+def referenced_file(file: DataFile) -> str | None:
+    """Return the one data file that a delete file refers to; None: several, or it is not known."""
+    if file.content != DataFileContent.POSITION_DELETES:
+        return None
+    lower = (file.lower_bounds or {}).get(_DELETE_FILE_PATH)
+    upper = (file.upper_bounds or {}).get(_DELETE_FILE_PATH)
+    # A bound that was cut short is not the path: an upper bound is raised then, so the two differ.
+    return lower.decode() if lower is not None and lower == upper else None

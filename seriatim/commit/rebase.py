@@ -1,0 +1,111 @@
+"""Whether the commits that came after a base can have touched what was read from it (promise P3).
+
+Each later snapshot is compared with its parent, file by file, from the manifests themselves: no engine's summary is
+believed, but for one word. A snapshot whose operation is `replace` has the same rows as its parent, by the Iceberg
+specification. Whatever cannot be proven harmless counts as touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestFile
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from seriatim.commit.lineage import after
+from seriatim.commit.pruning import Pruning, referenced_file
+
+_SNAPSHOTS_MAX: Final = 100  # Comparing more than this costs more than computing again.
+
+
+class Effect(Enum):
+    """What later commits mean for a change that was computed before them."""
+
+    NONE = "nothing that was read has changed, and every file that the change replaces is there as it was"
+    REWRITTEN = "nothing that was read has changed, but rows lie in other files: plan the files again"
+    STALE = "something that was read may have changed: compute again"
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The files that a snapshot has and its parent has not, and the other way round."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+
+    @property
+    def all(self) -> tuple[DataFile, ...]:
+        return self.added + self.removed
+
+
+def effect(
+    metadata: TableMetadata,
+    io: FileIO,
+    *,
+    base_snapshot_id: int | None,
+    head_snapshot_id: int | None,
+    reads: Sequence[BooleanExpression],
+    replaced: Collection[str],
+) -> Effect:
+    """Tell what the commits from base to head mean for a change that read `reads` and replaces the files `replaced`.
+
+    Schema and partition specs must be what they were.
+    """
+    later = after(metadata, base_snapshot_id, head_snapshot_id)
+    if later is None or len(later) > _SNAPSHOTS_MAX:
+        return Effect.STALE
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    pruning = Pruning(metadata, reads)
+    result = Effect.NONE
+    before = by_id.get(base_snapshot_id) if base_snapshot_id is not None else None
+    for snapshot in later:
+        difference = _difference(io, before, snapshot)
+        if snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE:
+            if any(file.file_path in replaced or not _is_data(file) for file in difference.all):
+                result = Effect.REWRITTEN
+        elif _may_touch(pruning, difference, io, before):
+            return Effect.STALE
+        before = snapshot
+    return result
+
+
+def _may_touch(pruning: Pruning, difference: _Difference, io: FileIO, before: Snapshot | None) -> bool:
+    """Whether a file that came or went can hold a row that was read."""
+    data = [file for file in difference.all if _is_data(file)]
+    if any(pruning.may_hold(file) for file in data):
+        return True
+    deletes = [file for file in difference.all if not _is_data(file)]
+    if not deletes:
+        return False
+    known = {file.file_path: file for file in [*data, *_files(io, _manifests(io, before))]}
+    targets = [known.get(referenced_file(file) or "") for file in deletes]
+    return any(target is None or pruning.may_hold(target) for target in targets)
+
+
+def _difference(io: FileIO, before: Snapshot | None, snapshot: Snapshot) -> _Difference:
+    old, new = _manifests(io, before), _manifests(io, snapshot)
+    gone = {file.file_path: file for file in _files(io, (old[path] for path in old.keys() - new.keys()))}
+    come = {file.file_path: file for file in _files(io, (new[path] for path in new.keys() - old.keys()))}
+    return _Difference(
+        added=tuple(come[path] for path in come.keys() - gone.keys()),
+        removed=tuple(gone[path] for path in gone.keys() - come.keys()),
+    )
+
+
+def _manifests(io: FileIO, snapshot: Snapshot | None) -> dict[str, ManifestFile]:
+    return {manifest.manifest_path: manifest for manifest in snapshot.manifests(io)} if snapshot else {}
+
+
+def _files(io: FileIO, manifests: Iterable[ManifestFile] | dict[str, ManifestFile]) -> list[DataFile]:
+    listed = manifests.values() if isinstance(manifests, dict) else manifests
+    return [entry.data_file for each in listed for entry in each.fetch_manifest_entry(io, discard_deleted=True)]
+
+
+def _is_data(file: DataFile) -> bool:
+    return file.content == DataFileContent.DATA

@@ -1,0 +1,118 @@
+"""Writes the files of a change: what it adds, and what is left of the files that it takes rows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysFalse, BooleanExpression, Or
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from seriatim.commit import private
+from seriatim.commit.edits import Step
+from seriatim.commit.selection import Keys
+from seriatim.errors import RowNotFoundError
+from seriatim.system import new_id
+
+_HELD_BYTES_MAX = 64 * 1024 * 1024  # Rows that wait to share a file with others; beyond it they get their own.
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A change as files that no snapshot has yet."""
+
+    added: tuple[DataFile, ...] = ()
+    removed: tuple[DataFile, ...] = ()
+    rows_added: int = 0  # rows of the change, without those that were only carried over
+    rows_removed: int = 0  # rows of the table that are there no more
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Where the files are that were written for it."""
+        return tuple(file.file_path for file in self.added)
+
+
+def covering(steps: Sequence[Step]) -> BooleanExpression:
+    """Return a condition that holds for every row that the steps take away."""
+    conditions = [step.selection.covering() for step in steps if step.selection is not None]
+    return reduce(Or, conditions) if conditions else AlwaysFalse()
+
+
+def stage(name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step]) -> Staged:
+    """Write the files of the steps through `io`, computed from that snapshot of the loaded table (None: it has none).
+
+    Raises:
+        RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
+    """
+    return _Stage(name, table, io, snapshot_id, steps).run()
+
+
+class _Stage:
+    """One change being written."""
+
+    def __init__(self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step]) -> None:
+        self._name, self._table, self._io, self._snapshot_id, self._steps = name, table, io, snapshot_id, steps
+        self._written: list[DataFile] = []
+        self._removed: list[DataFile] = []
+        self._rows_removed = 0
+        self._selected: list[list[pa.Table]] = [[] for _ in steps]  # what each step took away, where that matters
+
+    def run(self) -> Staged:
+        held = list(self._rows_left())
+        new = self._rows_added()
+        self._require_keys()
+        self._write([*held, *new])
+        rows_added = sum(rows.num_rows for rows in new)
+        return Staged(tuple(self._written), tuple(self._removed), rows_added, self._rows_removed)
+
+    def _rows_left(self) -> Iterator[pa.Table]:
+        """Yield what is left of each file that loses rows; what is too large to wait for company is written at once."""
+        condition = covering(self._steps)
+        if self._snapshot_id is None or condition == AlwaysFalse():
+            return
+        scan = self._table.scan(row_filter=condition, snapshot_id=self._snapshot_id)
+        for task in scan.plan_files():
+            rows = private.read_file(self._table.metadata, self._io, task)
+            left = self._left_of(rows, first_step=0)
+            if left.num_rows == rows.num_rows:
+                continue
+            self._removed.append(task.file)
+            self._rows_removed += rows.num_rows - left.num_rows
+            if left.nbytes > _HELD_BYTES_MAX:
+                self._write([left])
+            elif left.num_rows:
+                yield left
+
+    def _rows_added(self) -> list[pa.Table]:
+        """Return what the steps add, without what later steps take away again."""
+        added = [self._left_of(step.rows, first_step=number + 1) for number, step in enumerate(self._steps)]
+        return [rows for rows in added if rows.num_rows]
+
+    def _left_of(self, rows: pa.Table, *, first_step: int) -> pa.Table:
+        for number, step in enumerate(self._steps[first_step:], first_step):
+            if step.selection is None or rows.num_rows == 0:
+                continue
+            mask = step.selection.mask(rows)
+            if step.must_exist and isinstance(step.selection, Keys):
+                self._selected[number].append(rows.filter(mask).select(step.selection.keys.column_names))
+            rows = rows.filter(pc.invert(mask))
+        return rows
+
+    def _require_keys(self) -> None:
+        for step, selected in zip(self._steps, self._selected, strict=True):
+            if step.must_exist and isinstance(step.selection, Keys):
+                absent = step.selection.absent_from(selected)
+                if absent.num_rows:
+                    key = absent.slice(0, 1).to_pylist()[0]
+                    raise RowNotFoundError(self._name, key=next(iter(key.values())) if len(key) == 1 else key)
+
+    def _write(self, rows: Sequence[pa.Table]) -> None:
+        if rows:
+            schema = self._table.schema().as_arrow()
+            together = pa.concat_tables([each.cast(schema) for each in rows])
+            self._written.extend(private.write_files(self._table.metadata, self._io, together, new_id()))
