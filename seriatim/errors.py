@@ -6,6 +6,9 @@
         UnconfirmedConflictError  the catalog said "conflict", the table does not show one
       TableReplacedError          dropped and created anew meanwhile: nothing was written to the new table
       HistoryCutError             the history no longer reaches back far enough to tell
+      LedgerUnreadableError       the ledger cannot be read, so that it cannot be told
+      OperationTooOldError        issued before what the ledger remembers: it cannot be told
+      StreamGapError              not the next step of its stream
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -87,6 +90,48 @@ class HistoryCutError(SeriatimError):
             f"{', '.join(operation_ids)} is not in what is left. It may have landed before; nothing was written."
         )
         self.table, self.oldest_snapshot_id, self.operation_ids = table, oldest_snapshot_id, tuple(operation_ids)
+
+
+class LedgerUnreadableError(SeriatimError):
+    """The ledger is gone, damaged or of a newer Seriatim, so what has landed cannot be told; nothing was written."""
+
+    def __init__(self, table: str, *, location: str, reason: str) -> None:
+        """Build the message from what cannot be read and why."""
+        super().__init__(
+            f"{table}: the ledger at {location} cannot be read ({reason}), so it cannot be told which operations have "
+            f"landed; nothing was written. Restore the file, or use the newer Seriatim."
+        )
+        self.table, self.location, self.reason = table, location, reason
+
+
+class OperationTooOldError(SeriatimError):
+    """The operation was issued before what the ledger remembers, so it may have landed; nothing was written."""
+
+    def __init__(self, table: str, *, operation_ids: Sequence[str], issued_at_ms: int, forgotten_until_ms: int) -> None:
+        """Build the message from the operations and the two times."""
+        super().__init__(
+            f"{table}: {', '.join(operation_ids)} was issued at {issued_at_ms} ms, and what was applied before "
+            f"{forgotten_until_ms} ms may be forgotten. It may have landed; nothing was written. If the rows show that "
+            f"it has not, issue it anew; a longer window of the ledger keeps ids longer."
+        )
+        self.table, self.operation_ids = table, tuple(operation_ids)
+        self.issued_at_ms, self.forgotten_until_ms = issued_at_ms, forgotten_until_ms
+
+
+class StreamGapError(SeriatimError):
+    """The step is not the next one of its stream: a step is missing, or overlaps what was applied; nothing was written.
+
+    Begin again from `watermark`.
+    """
+
+    def __init__(self, table: str, *, stream: str, watermark: int | None, after: int | None, upto: int) -> None:
+        """Build the message from where the stream is (None: not begun) and what the step follows (None: nothing)."""
+        reached = "has not begun" if watermark is None else f"is at {watermark}"
+        super().__init__(
+            f"{table}: stream {stream!r} {reached}, so a step to {upto} that follows {after} leaves a gap or overlaps; "
+            f"nothing was written."
+        )
+        self.table, self.stream, self.watermark, self.after, self.upto = table, stream, watermark, after, upto
 
 
 class InvalidChangeError(SeriatimError):

@@ -8,7 +8,7 @@ PyIceberg as an exception that it neither retries nor cleans up after.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -24,6 +24,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
+from seriatim.commit import summary
 from seriatim.commit.pin import Pin
 
 _PINNED = (AssertTableUUID, AssertRefSnapshotId, AssertCurrentSchemaId, AssertDefaultSpecId)
@@ -44,6 +45,7 @@ class Gate:
         self._catalog = catalog
         self._pin = pin
         self._words = words
+        self._companions: Callable[[Snapshot], Sequence[TableUpdate]] | None = None  # None: nothing lands with it
         self.staged: tuple[Snapshot, ...] = ()
         self.is_submitted = False
         self.is_landed = False
@@ -52,6 +54,10 @@ class Gate:
     def __getattr__(self, name: str) -> Any:
         """Hand every other call to the catalog."""
         return getattr(self._catalog, name)
+
+    def accompany(self, companions: Callable[[Snapshot], Sequence[TableUpdate]]) -> None:
+        """Land what `companions` returns for the commit's last snapshot in the same commit; it is asked just before."""
+        self._companions = companions
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -65,8 +71,10 @@ class Gate:
             raise GateError("a second submit of one attempt; PyIceberg retried below the loop")
         staged = tuple(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))
         self._check_parents(staged)
-        for snapshot in staged:
-            self._describe(snapshot)
+        for number, snapshot in enumerate(staged, 1):
+            self._describe(snapshot, number, len(staged))
+        if staged and self._companions is not None:
+            updates = (*updates, *self._companions(staged[-1]))
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
         self.staged = staged
         self.is_submitted = True
@@ -78,11 +86,15 @@ class Gate:
         self.is_landed = True
         return response
 
-    def _describe(self, snapshot: Snapshot) -> None:
+    def _describe(self, snapshot: Snapshot, number: int, count: int) -> None:
         if snapshot.summary is None:
             raise GateError(f"snapshot {snapshot.snapshot_id} has no summary to say what it is")
-        for key, word in self._words.items():
-            snapshot.summary[key] = word
+        words = snapshot.summary.additional_properties
+        for key in [key for key in words if key.startswith(summary.RESERVED)]:
+            del words[key]  # Only this commit says what it is.
+        words.update(self._words)
+        if count > 1:
+            words[summary.PART] = f"{number}/{count}"
 
     def _check_parents(self, staged: tuple[Snapshot, ...]) -> None:
         parent = self._pin.snapshot_id

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit import summary
-from seriatim.errors import HistoryCutError
 
 
 def walk(metadata: TableMetadata, head_id: int | None) -> Iterator[Snapshot]:
@@ -33,29 +32,6 @@ def after(metadata: TableMetadata, base_id: int | None, head_id: int | None) -> 
         later.append(snapshot)
     is_whole = base_id is None and (not later or is_beginning(later[-1]))
     return later[::-1] if is_whole else None
-
-
-def landed_operations(
-    table: str, metadata: TableMetadata, head_id: int | None, wanted: Collection[str]
-) -> dict[str, int]:
-    """Return which of the `wanted` operation ids the lineage holds, each with the snapshot that applied it.
-
-    Raises:
-        HistoryCutError: some are not there, and the lineage does not reach back to the table's beginning.
-    """
-    missing = set(wanted)
-    found: dict[str, int] = {}
-    oldest: Snapshot | None = None
-    for snapshot in walk(metadata, head_id):
-        if not missing:
-            return found
-        oldest = snapshot
-        for operation_id in missing.intersection(summary.operation_ids(snapshot)):
-            found[operation_id] = snapshot.snapshot_id
-            missing.discard(operation_id)
-    if missing and oldest is not None and not is_beginning(oldest):
-        raise HistoryCutError(table, oldest_snapshot_id=oldest.snapshot_id, operation_ids=sorted(missing))
-    return found
 
 
 def is_beginning(snapshot: Snapshot) -> bool:

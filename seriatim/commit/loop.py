@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -16,14 +17,18 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
 from seriatim.commit.attempts import Attempt, Attempts
-from seriatim.commit.lineage import after, landed_operations
+from seriatim.commit.gate import Gate
+from seriatim.commit.ledger import Ledger
+from seriatim.commit.ledger_names import Names
+from seriatim.commit.ledger_policy import LedgerPolicy
+from seriatim.commit.lineage import after
 from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent
 from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
 from seriatim.commit.writer import Writer
-from seriatim.errors import ConflictError, InvalidChangeError, TableReplacedError
+from seriatim.errors import ConflictError, TableReplacedError
 from seriatim.system import Clock, SystemClock, new_id, new_random
 
 
@@ -40,10 +45,11 @@ ANY_BASE: Final = AnyBase.ANY
 class Settings:
     """How a call is to go."""
 
-    operation_ids: tuple[str, ...]
+    names: Names
     branch: str
     expected_base: int | AnyBase | None
     policy: RetryPolicy
+    ledger: LedgerPolicy
     writer: Writer
     observer: Observer
     clock: Clock
@@ -52,30 +58,33 @@ class Settings:
     @classmethod
     def of(
         cls,
-        operation_ids: Sequence[str],
+        names: Names,
         branch: str,
         expected_base: int | AnyBase | None,
         policy: RetryPolicy | None,
+        ledger: LedgerPolicy | None,
         writer: Writer | None,
         observer: Observer | None,
         clock: Clock | None,
         chance: random.Random | None,
     ) -> Settings:
-        """Check what the caller gave, and put the defaults for what it did not give.
-
-        Raises:
-            InvalidChangeError: the operation ids are not distinct non-empty strings.
-        """
+        """Put the defaults for what the caller did not give."""
         return cls(
-            operation_ids=_checked(operation_ids),
+            names=names,
             branch=branch,
             expected_base=expected_base,
             policy=policy or RetryPolicy(),
+            ledger=ledger or LedgerPolicy(),
             writer=writer or Writer(),
             observer=observer or Silent(),
             clock=clock or SystemClock(),
             chance=chance or new_random(),
         )
+
+    @property
+    def operation_ids(self) -> tuple[str, ...]:
+        """Every operation of the call, by name."""
+        return self.names.operation_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ class Work(Protocol):
 class _Done:
     """What an attempt does if it lands."""
 
-    already_applied: dict[str, int]
+    already_applied: dict[str, int | None]
     rows_written: int
 
 
@@ -159,7 +168,8 @@ class Call:
         if self.attempts.landed:
             return self._receipt(self.attempts.landed)
         ids = self._settings.operation_ids
-        applied = landed_operations(self._name, table.metadata, pin.snapshot_id, ids)
+        ledger = Ledger.at(self._name, table, pin, self._settings.ledger)
+        applied = ledger.applied(self._settings.names)
         pending = tuple(id_ for id_ in ids if id_ not in applied)
         if ids and not pending:
             return self._nothing_to_do(pin, applied)
@@ -168,7 +178,7 @@ class Call:
         ready = work.ready(table, pin, pending, number)
         if ready is None:
             return self._nothing_to_do(pin, applied)
-        if not self._submit(table, pin, pending, ready, applied):
+        if not self._submit(table, ledger, pending, ready, applied):
             table, _ = self._refresh()
         elif self.attempts.landed is None:
             return self._nothing_to_do(pin, applied)
@@ -192,11 +202,21 @@ class Call:
         if not isinstance(expected, AnyBase) and pin.snapshot_id != expected:
             raise ConflictError(self._name, expected=expected, actual=pin.snapshot_id, attempts=self.attempts.count)
 
-    def _submit(self, table: Table, pin: Pin, pending: tuple[str, ...], ready: Ready, applied: dict[str, int]) -> bool:
-        words = {**summary.words(new_id(), pending, pin, self._settings.writer), **ready.words}
+    def _submit(
+        self, table: Table, ledger: Ledger, pending: tuple[str, ...], ready: Ready, applied: dict[str, int | None]
+    ) -> bool:
+        page = ledger.next(self._settings.names, pending, self._settings.clock.now_ms())
+        words = {**summary.words(new_id(), pending, ledger.pin, self._settings.writer), **ready.words, **page.words}
         done = _Done(applied, ready.rows_written)
+
+        def write(handle: Table) -> None:
+            gate, io = handle.catalog, handle.io  # Those of the attempt: what is written now goes if it dies.
+            assert isinstance(gate, Gate)
+            gate.accompany(partial(page.updates, io))
+            ready.write(handle)
+
         is_done = self.attempts.submit(
-            table, ready.write, done, words=words, staged_files=ready.staged_files, refusals=ready.refusals
+            table, write, done, words=words, staged_files=ready.staged_files, refusals=ready.refusals
         )
         if is_done and self.attempts.landed is None and not ready.may_write_nothing:
             raise RuntimeError(f"{self._name}: PyIceberg wrote nothing, or by-passed the gate; check its version")
@@ -227,7 +247,7 @@ class Call:
         ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
         self._notify(OutcomeLookedUp(self._name, ids, outcome))
 
-    def _nothing_to_do(self, pin: Pin, applied: dict[str, int]) -> Receipt:
+    def _nothing_to_do(self, pin: Pin, applied: dict[str, int | None]) -> Receipt:
         return self._receipt_of(pin.snapshot_id, (), _Done(applied, rows_written=0))
 
     def _receipt(self, landed: Attempt[_Done]) -> Receipt:
@@ -253,14 +273,3 @@ def _winner(metadata: TableMetadata, pin: Pin, now: Pin | None) -> Winner | None
     if not later:
         return None
     return Winner(later[0].snapshot_id, summary.operation_ids(later[0]), summary.run_id(later[0]))
-
-
-def _checked(operation_ids: Sequence[object]) -> tuple[str, ...]:
-    if isinstance(operation_ids, str):
-        raise InvalidChangeError(f"operation_ids is one string, {operation_ids!r}; pass a sequence of them")
-    checked = tuple(id_ for id_ in operation_ids if isinstance(id_, str) and id_)
-    if len(checked) < len(operation_ids):
-        raise InvalidChangeError(f"an operation id is a non-empty string; these are not all: {list(operation_ids)}")
-    if len(set(checked)) < len(checked):
-        raise InvalidChangeError(f"an operation id is named twice in {list(checked)}; each names one change")
-    return checked

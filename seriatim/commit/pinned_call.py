@@ -13,24 +13,32 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
 from seriatim.commit.deferral import Deferral
+from seriatim.commit.ledger_names import Names
+from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
 from seriatim.commit.observe import Observer, Reapplied
+from seriatim.commit.partitions import Partitions
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Receipt
 from seriatim.commit.staging import Staged
+from seriatim.commit.streams import Stream
 from seriatim.commit.submission import submit
 from seriatim.commit.writer import Writer
 from seriatim.system import Clock
 
 
-def pinned(
+def pinned(  # noqa: PLR0913  # Options, by name.
     catalog: Catalog,
     identifier: str | Identifier,
     fn: Callable[[Table], object],
     *,
     operation_ids: Sequence[str] = (),
+    partitions: Partitions | None = None,
+    stream: Stream | None = None,
+    issued_at_ms: int | None = None,
     policy: RetryPolicy | None = None,
+    ledger: LedgerPolicy | None = None,
     branch: str = MAIN_BRANCH,
     expected_base: int | AnyBase | None = ANY_BASE,
     writer: Writer | None = None,
@@ -42,13 +50,15 @@ def pinned(
 
     `fn` is called anew, with a table loaded anew, for each attempt: everything counts as read. What it commits through
     the table (appends, overwrites, upserts, deletes, schema changes, several of them) is held back until it returns,
-    and then lands as one commit, in as many snapshots. The table is `fn`'s for the length of the call and must not be kept.
-    An `fn` that commits nothing writes nothing, unless there are operation ids to land.
+    and then lands as one commit, in as many snapshots. The table is `fn`'s for the length of the call and must not be
+    kept. An `fn` that commits nothing writes nothing, unless there are operations to land. The options are those of
+    `apply`.
 
     Raises:
         As `apply`. What `fn` raises comes out as it is, and nothing is written.
     """
-    settings = Settings.of(operation_ids, branch, expected_base, policy, writer, observer, clock, chance)
+    names = Names.of(operation_ids, partitions, stream, issued_at_ms)
+    settings = Settings.of(names, branch, expected_base, policy, ledger, writer, observer, clock, chance)
     call = Call(catalog, identifier, settings)
     return call.run(_PinnedWork(fn, call.attempts.name, settings))
 

@@ -37,7 +37,9 @@ class Conflict:
 class Receipt:
     """What landed, where, on which base and at what price.
 
-    `already_applied` maps the operation ids that had landed before this call to the snapshot that applied them.
+    `operation_ids` names every operation of the call: the ids, the partitions', the stream's step.
+    `already_applied` maps those that had landed before this call to the snapshot that applied them (None: it is no
+    longer known which; of a stream, the snapshot that brought it to where it is).
     When all had, or there was nothing to write, `snapshot_ids` is empty and the table was not touched.
     """
 
@@ -47,7 +49,7 @@ class Receipt:
     snapshot_ids: tuple[int, ...]
     attempts: int
     conflicts: tuple[Conflict, ...] = ()
-    already_applied: Mapping[str, int] = field(default_factory=dict)
+    already_applied: Mapping[str, int | None] = field(default_factory=dict)
     rows_written: int = 0
     rebases: int = 0
     waited_s: float = 0.0

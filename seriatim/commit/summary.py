@@ -26,6 +26,8 @@ READS: Final = "seriatim.reads"  # what the change depends on, cut off at a boun
 ROWS_ADDED: Final = "seriatim.rows-added"  # rows of the change; the engine's added-records count rows carried over too
 ROWS_REMOVED: Final = "seriatim.rows-removed"
 RUN_ID: Final = "seriatim.run-id"
+PART: Final = "seriatim.part"  # "1/2": the first of two snapshots; only where there are several
+RESERVED: Final = "seriatim."  # what every key of ours begins with
 
 
 _READS_MAX: Final = 500
@@ -62,6 +64,12 @@ def operation_ids(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the operations that the snapshot applied, in order; none if it is not a commit of ours."""
     text = _get(snapshot, OPERATION_IDS)
     return tuple(json.loads(text)) if text is not None else ()
+
+
+def is_last_part(snapshot: Snapshot) -> bool:
+    """Tell whether everything that its commit did is there once the snapshot is."""
+    number, _, count = (_get(snapshot, PART) or "1/1").partition("/")
+    return number == count
 
 
 def run_id(snapshot: Snapshot) -> str | None:
