@@ -12,7 +12,7 @@ from tests.contract.checks import Call, add, check_handed_back, check_intact, ch
 from tests.faults.bank import Bank
 from tests.faults.catalog import REPORTS, Fault, Landing
 
-SEEDS = 24
+SEEDS = 16
 AMOUNT = 7  # Ours; a rival's is a multiple of 1000, so that a balance tells who is in it.
 
 
