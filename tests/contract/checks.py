@@ -88,7 +88,9 @@ def check_handed_back(catalog: FaultyCatalog) -> None:
         assert table.io is io
 
 
-def check_conflicts(commit: CommitWithRetry, bank: Bank, *, conflicts: int, max_retries: int = 5) -> None:
+def check_rival_is_seen(
+    commit: CommitWithRetry, bank: Bank, *, conflicts: int = 1, max_retries: int = 5
+) -> FaultyCatalog:
     """A rival wins `conflicts` times in a row; the change is computed anew from its balance, and lands once."""
     catalog = bank.connect()
 
@@ -105,13 +107,20 @@ def check_conflicts(commit: CommitWithRetry, bank: Bank, *, conflicts: int, max_
     assert call.attempts == list(range(conflicts + 1))
     assert call.value == 100 + 10 * conflicts + 1
     assert bank.balances() == {1: call.value, 2: 200, 3: 300}
+    check_intact(bank)
+    return catalog
+
+
+def check_conflicts(commit: CommitWithRetry, bank: Bank, *, conflicts: int, max_retries: int = 5) -> None:
+    """So it is, in one load and one submit for each attempt, and without residue."""
+    catalog = check_rival_is_seen(commit, bank, conflicts=conflicts, max_retries=max_retries)
+
     assert (len(catalog.submitted), len(catalog.loaded)) == (conflicts + 1, conflicts + 1)
     check_handed_back(catalog)
-    check_intact(bank)
     check_no_residue(bank)
 
 
-def check_exhausted(commit: CommitWithRetry, bank: Bank, *, max_retries: int) -> Call:
+def check_loss_is_told(commit: CommitWithRetry, bank: Bank, *, max_retries: int = 2) -> FaultyCatalog:
     """When a rival wins every time, the caller is told, and only the rival's deposits are in the table."""
     catalog = bank.connect()
 
@@ -120,12 +129,19 @@ def check_exhausted(commit: CommitWithRetry, bank: Bank, *, max_retries: int) ->
     assert isinstance(call.error, CommitFailedException)
     assert not isinstance(call.error, CommitStateUnknownException)
     assert call.attempts == list(range(max_retries))
+    assert call.seen == [100 + 10 * n for n in range(max_retries)]
     assert bank.balances() == {1: 100 + 10 * max_retries, 2: 200, 3: 300}
+    check_intact(bank)
+    return catalog
+
+
+def check_exhausted(commit: CommitWithRetry, bank: Bank, *, max_retries: int) -> None:
+    """So it is; one load more than attempts has made sure, and nothing is left behind."""
+    catalog = check_loss_is_told(commit, bank, max_retries=max_retries)
+
     assert (len(catalog.submitted), len(catalog.loaded)) == (max_retries, max_retries + 1)
     check_handed_back(catalog)
-    check_intact(bank)
     check_no_residue(bank)
-    return call
 
 
 # (commits, loads) that a first attempt with a fault needs until the call has succeeded.
@@ -194,7 +210,7 @@ def check_says_unknown(error: BaseException | None, reported: BaseException) -> 
     assert error.snapshot_ids != ()
 
 
-def check_certain_conflict(commit: CommitWithRetry, bank: Bank, connections: Sequence[FaultyCatalog]) -> None:
+def check_all_succeed(commit: CommitWithRetry, bank: Bank, connections: Sequence[FaultyCatalog]) -> None:
     """Writers that have all read the same balance before any of them writes: one wins, the others compute anew."""
     barrier = threading.Barrier(len(connections), timeout=60)
     amounts = [10**n for n in range(len(connections))]
@@ -217,7 +233,6 @@ def check_certain_conflict(commit: CommitWithRetry, bank: Bank, connections: Seq
     assert sum(len(call.attempts) > 1 for call in calls) == len(calls) - 1
     check_one_after_another(100, [(call.value, amount) for call, amount in zip(calls, amounts, strict=True)])
     check_intact(bank)
-    check_no_residue(bank)
 
 
 def _meet(barrier: threading.Barrier) -> None:

@@ -89,6 +89,24 @@ def test_a_table_of_a_subclass_will_do(bank: Bank) -> None:
     assert calls == [(1, EqualTo("id", 1))] * 2
 
 
+def test_a_catalog_that_hands_out_one_table_object_again_and_again_will_do(bank: Bank) -> None:
+    """It refreshes the object on each load: whatever an attempt has put into it must be gone by then."""
+
+    class Caching:
+        def load_table(self, identifier: Any) -> Table:
+            return table.refresh()
+
+    inner = bank.connect()
+    table = inner.load_table(bank.identifier)
+
+    call = add(commit_with_retry, Caching(), 1, rival=lambda attempt: bank.deposit(10) if attempt < 2 else None)
+
+    assert (call.error, call.value) == (None, 121)
+    assert call.seen == [100, 110, 120]
+    assert bank.balances()[1] == 121
+    assert table.catalog is inner
+
+
 def test_a_stub_without_conflicts_takes_one_attempt() -> None:
     """One load, one write of one row."""
     stub = StubCatalog(100)

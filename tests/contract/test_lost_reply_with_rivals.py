@@ -14,14 +14,12 @@ from tests.faults.bank import Bank
 from tests.faults.catalog import REPORTS, Fault, Landing
 
 reports = pytest.mark.parametrize("report", REPORTS)
-layouts = pytest.mark.parametrize("file_per_row", [True, False], ids=["own_file", "shared_file"])
 # A CommitFailedException claims to know; the others say that they do not.
 unsure = pytest.mark.parametrize("report", [report for report in REPORTS if report != "CommitFailed"])
 
 
-@layouts
 @reports
-@pytest.mark.parametrize("max_retries", [1, 5])
+@pytest.mark.parametrize(("max_retries", "file_per_row"), [(1, False), (5, True)])
 def test_a_landed_commit_is_found_beneath_a_rivals(
     empty_bank: Bank, report: str, max_retries: int, file_per_row: bool
 ) -> None:
@@ -38,9 +36,8 @@ def test_a_landed_commit_is_found_beneath_a_rivals(
     check_no_residue(bank)
 
 
-@layouts
 @reports
-@pytest.mark.parametrize("landing", [Landing.NEVER, Landing.AT_NEXT_LOAD], ids=["never", "refused"])
+@pytest.mark.parametrize(("landing", "file_per_row"), [(Landing.NEVER, True), (Landing.AT_NEXT_LOAD, False)])
 def test_a_commit_that_a_rival_beat_is_dead_and_computed_anew(
     empty_bank: Bank, report: str, landing: Landing, file_per_row: bool
 ) -> None:
@@ -169,8 +166,9 @@ def test_a_table_that_is_gone_leaves_the_outcome_unknown(bank: Bank, report: str
 
 
 @reports
-@pytest.mark.parametrize("max_retries", [1, 5])
-@pytest.mark.parametrize("landing", [Landing.NEVER, Landing.AT_ONCE, Landing.AFTER_NEXT_COMMIT])
+@pytest.mark.parametrize(
+    ("landing", "max_retries"), [(Landing.NEVER, 5), (Landing.AT_ONCE, 1), (Landing.AFTER_NEXT_COMMIT, 5)]
+)
 def test_when_the_look_up_fails_too_nothing_is_known_and_nothing_deleted(
     bank: Bank, report: str, landing: Landing, max_retries: int
 ) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
@@ -67,6 +69,14 @@ FULL_ROW: dict[str, Any] = {
     "limits": [("day", 5), ("month", None)],
 }
 EMPTY_ROW = dict.fromkeys(FULL_ROW)
+HOLLOW_ROW = FULL_ROW | {
+    "owner": "",
+    "overdraft": Decimal("0.0000"),
+    "secret": b"",
+    "rate": float("-inf"),
+    "tags": [],
+    "limits": [],
+}
 
 
 def row(account_id: int | None, balance: int | None, branch: str = "north", **values: Any) -> dict[str, Any]:
@@ -75,7 +85,7 @@ def row(account_id: int | None, balance: int | None, branch: str = "north", **va
 
 
 @pytest.mark.parametrize("file_per_row", [True, False], ids=["own_file", "shared_file"])
-@pytest.mark.parametrize("ours", [FULL_ROW, EMPTY_ROW], ids=["full", "null"])
+@pytest.mark.parametrize("ours", [FULL_ROW, EMPTY_ROW, HOLLOW_ROW], ids=["full", "null", "hollow"])
 def test_every_other_value_is_kept(empty_bank: Bank, ours: dict[str, Any], file_per_row: bool) -> None:
     """`overwrite` with id and balance alone would set the row's other columns to NULL, and say nothing."""
     rows = [row(None, 9, **FULL_ROW), row(1, 100, **ours), row(2, None), row(3, 300, "south", **FULL_ROW)]
@@ -86,6 +96,20 @@ def test_every_other_value_is_kept(empty_bank: Bank, ours: dict[str, Any], file_
     assert call.error is None
     assert bank.rows() == [rows[0], rows[1] | {"bal": 107}, *rows[2:]]
     check_no_residue(bank)
+
+
+@pytest.mark.parametrize("file_per_row", [True, False], ids=["own_file", "shared_file"])
+def test_no_number_stays_no_number(empty_bank: Bank, file_per_row: bool) -> None:
+    """NaN is not equal to itself, in our row and in others."""
+    rate = NestedField(3, "rate", DoubleType(), required=False)
+    rows = [{"id": 1, "bal": 100, "rate": float("nan")}, {"id": 2, "bal": 200, "rate": float("nan")}]
+    bank = empty_bank.create(rows, schema=account_schema(rate), file_per_row=file_per_row)
+
+    call = add(commit_with_retry, bank.connect(), 7)
+
+    assert call.error is None
+    assert bank.balances() == {1: 107, 2: 200}
+    assert all(math.isnan(row["rate"]) for row in bank.rows())
 
 
 def test_a_rivals_change_of_another_column_is_kept(empty_bank: Bank) -> None:
@@ -163,12 +187,18 @@ def test_the_table_may_be_partitioned(empty_bank: Bank, spec: PartitionSpec) -> 
 
 
 @pytest.mark.parametrize("file_per_row", [True, False], ids=["own_file", "shared_file"])
-def test_the_table_may_be_of_format_version_1(empty_bank: Bank, file_per_row: bool) -> None:
-    """It has no sequence numbers."""
+def test_the_table_may_be_of_format_version_1(
+    empty_bank: Bank, monkeypatch: pytest.MonkeyPatch, file_per_row: bool
+) -> None:
+    """It has no sequence numbers to prove an attempt dead by, so the files of the lost ones are left to upkeep."""
     bank = empty_bank.create(file_per_row=file_per_row, properties={"format-version": "1"})
-    assert bank.table().format_version == 1
+    deleted: list[str] = []
+    monkeypatch.setattr(PyArrowFileIO, "delete", lambda io, location: deleted.append(str(location)))
 
     check_conflicts(commit_with_retry, bank, conflicts=2)
+
+    assert bank.table().format_version == 1
+    assert deleted == []
 
 
 @pytest.mark.parametrize(

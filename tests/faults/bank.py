@@ -49,13 +49,18 @@ class Bank:
         self.path = path
         self._connections: list[FaultyCatalog] = []
 
-    def properties(self) -> dict[str, str]:
-        """Return what a catalog needs to reach this bank; SQLite may wait for a lock for a minute."""
-        return {"uri": f"sqlite:///{self.path}/catalog.db?timeout=60", "warehouse": f"file://{self.path}"}
+    @property
+    def database(self) -> Path:
+        """The catalog's SQLite file."""
+        return self.path / "catalog.db"
 
-    def connect(self) -> FaultyCatalog:
+    def properties(self, *, lock_wait_s: int = 60) -> dict[str, str]:
+        """Return what a catalog needs to reach this bank."""
+        return {"uri": f"sqlite:///{self.database}?timeout={lock_wait_s}", "warehouse": f"file://{self.path}"}
+
+    def connect(self, *, lock_wait_s: int = 60) -> FaultyCatalog:
         """Return a new catalog object on the same database."""
-        catalog = FaultyCatalog("bank", **self.properties())
+        catalog = FaultyCatalog("bank", **self.properties(lock_wait_s=lock_wait_s))
         self._connections.append(catalog)
         return catalog
 
@@ -160,6 +165,16 @@ class Bank:
             table = catalog.load_table(self.identifier)
             row = {"id": account_id, "bal": balance}
             table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
+
+    def append_to_branch(self, branch: str) -> None:
+        """Make a snapshot that is not on main."""
+        with self.rival() as catalog:
+            table = catalog.load_table(self.identifier)
+            head = table.metadata.current_snapshot_id
+            assert head is not None
+            table.manage_snapshots().create_branch(snapshot_id=head, branch_name=branch).commit()
+            row = pa.Table.from_pylist([{"id": 9, "bal": 9}], schema=table.schema().as_arrow())
+            table.append(row, branch=branch)
 
     def compact(self) -> None:
         """Write all rows again, into one file, with the same values."""
