@@ -95,7 +95,9 @@ class Attempts(Generic[R]):
             is_dropped = isinstance(err, NoSuchTableError) and all(attempt.is_refused for attempt in self._open)
             if not self._open or is_dropped:
                 raise
-            raise self._unknown(self._open, f"the table could not be loaded: {type(err).__name__}") from err
+            unknown = self._unknown(self._open, f"the table could not be loaded: {type(err).__name__}")
+            err.__cause__ = err.__cause__ or unknown.__cause__  # What the catalog said of the commit comes first.
+            raise unknown from err
         if isinstance(table, Table):
             self._settle(table.io, table.metadata)
             self.pin = Pin.of(table, self._branch)
@@ -129,6 +131,7 @@ class Attempts(Generic[R]):
             write(table)
         except Exception as err:  # Whatever it is, the table is asked what became of the commit.
             if not gate.is_submitted:
+                recorder.close()
                 residue.remove(io, recorder.written)
                 if not isinstance(err, (GateError, *refusals)):
                     raise
@@ -229,4 +232,6 @@ class Attempts(Generic[R]):
         all_refused = all(attempt.is_refused for attempt in attempts)
         error = UnconfirmedConflictError if all_refused else OutcomeUnknownError
         ids = [snapshot.snapshot_id for attempt in attempts for snapshot in attempt.staged]
-        return error(self.name, snapshot_ids=ids, reason=reason)
+        unknown = error(self.name, snapshot_ids=ids, reason=reason)
+        unknown.__cause__ = attempts[-1].reported
+        return unknown

@@ -25,7 +25,7 @@ def look_up(metadata: TableMetadata, pin: Pin, staged: Sequence[Snapshot]) -> Ou
     """Tell what became of the commit of the `staged` snapshots, which was pinned to `pin`.
 
     Sequence numbers decide (Iceberg spec, format version 2: each snapshot has its own, larger than all before). Until
-    the table has used the number that was staged, the commit has not landed. Once another snapshot has it, the commit
+    the table has used a number that was staged, the commit has not landed. Once another snapshot has one, the commit
     never can, not even if the table is rolled back to the base. Format version 1 has no such numbers: there a commit
     that is not in the lineage stays open for ever, though one pinned to a base that was passed can only land if the
     table is rolled back, and then nothing that came after the base is there any more.
@@ -35,10 +35,10 @@ def look_up(metadata: TableMetadata, pin: Pin, staged: Sequence[Snapshot]) -> Ou
         return Outcome.LANDED
     if metadata.format_version == 1:
         return Outcome.OPEN if _passes(metadata, pin) else Outcome.HIDDEN
-    number = staged[0].sequence_number or 0
-    if number > metadata.last_sequence_number:
+    numbers = {snapshot.sequence_number or 0 for snapshot in staged}
+    if min(numbers) > metadata.last_sequence_number:
         return Outcome.OPEN
-    if any(snapshot.sequence_number == number for snapshot in metadata.snapshots):
+    if any(snapshot.sequence_number in numbers for snapshot in metadata.snapshots):
         return Outcome.DEAD
     return Outcome.HIDDEN
 

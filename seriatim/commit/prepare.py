@@ -143,6 +143,7 @@ class Preparation(Generic[R]):
         try:
             staged = stage(self._attempts.name, table, recorder, pin.snapshot_id, steps)
         except Exception:
+            recorder.close()
             residue.remove(table.io, recorder.written)
             raise
         return Prepared(computed_on, pin, pending, tuple(steps), reads, staged)
