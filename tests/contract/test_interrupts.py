@@ -105,14 +105,16 @@ def test_a_file_that_a_thread_still_writes_when_another_has_failed_goes_too(
 ) -> None:
     """PyIceberg writes two manifests at once and passes the first failure on without waiting for the other thread."""
     before = bank.inventory()
-    call_has_ended, other_has_written = threading.Event(), threading.Event()
+    call_has_ended, other_is_writing, other_has_written = threading.Event(), threading.Event(), threading.Event()
     create = PyArrowFile.create
 
     def fail_one_and_delay_the_other(file: PyArrowFile, overwrite: bool = False) -> Any:
         if file.location.endswith("-m0.avro"):
+            assert other_is_writing.wait(10.0)
             raise OSError(28, "No space left on device")
         if not file.location.endswith("-m1.avro"):
             return create(file, overwrite=overwrite)
+        other_is_writing.set()
         call_has_ended.wait(2.0)  # Not for ever: the call may as well wait for this thread.
         try:
             return create(file, overwrite=overwrite)
