@@ -45,7 +45,8 @@ class Gate:
         self._catalog = catalog
         self._pin = pin
         self._words = words
-        self._companions: Callable[[Snapshot], Sequence[TableUpdate]] | None = None  # None: nothing lands with it
+        self._before: Sequence[TableUpdate] = ()
+        self._after: Callable[[Snapshot], Sequence[TableUpdate]] = _nothing
         self.staged: tuple[Snapshot, ...] = ()
         self.is_submitted = False
         self.is_landed = False
@@ -55,9 +56,9 @@ class Gate:
         """Hand every other call to the catalog."""
         return getattr(self._catalog, name)
 
-    def accompany(self, companions: Callable[[Snapshot], Sequence[TableUpdate]]) -> None:
-        """Land what `companions` returns for the commit's last snapshot in the same commit; it is asked just before."""
-        self._companions = companions
+    def accompany(self, before: Sequence[TableUpdate], after: Callable[[Snapshot], Sequence[TableUpdate]]) -> None:
+        """Land further updates in the same commit; `after` gets its last snapshot, just before it is submitted."""
+        self._before, self._after = before, after
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -73,8 +74,8 @@ class Gate:
         self._check_parents(staged)
         for number, snapshot in enumerate(staged, 1):
             self._describe(snapshot, number, len(staged))
-        if staged and self._companions is not None:
-            updates = (*updates, *self._companions(staged[-1]))
+        if staged:
+            updates = (*self._before, *updates, *self._after(staged[-1]))
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
         self.staged = staged
         self.is_submitted = True
@@ -102,3 +103,8 @@ class Gate:
             if snapshot.parent_snapshot_id != parent:
                 raise GateError(f"snapshot {snapshot.snapshot_id} was not computed from {parent}")
             parent = snapshot.snapshot_id
+
+
+def _nothing(snapshot: Snapshot) -> Sequence[TableUpdate]:
+    del snapshot
+    return ()

@@ -16,7 +16,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import StatisticsFile
-from pyiceberg.table.update import SetSnapshotRefUpdate, SetStatisticsUpdate, TableUpdate
+from pyiceberg.table.update import RemoveStatisticsUpdate, SetSnapshotRefUpdate, SetStatisticsUpdate, TableUpdate
 
 from seriatim.commit import ledger_file, ledger_words
 from seriatim.commit.ledger_file import Contents, Encoded
@@ -95,11 +95,11 @@ class Ledger:
             and self.page.size <= self.policy.recent_max
             and carried <= self.policy.recent_bytes_max
         ):
-            return NextPage({**words, **own}, self.pin.branch, self.page.file)
+            return NextPage({**words, **own}, self.pin.branch, self.page.file, removals=self._removals())
         encoded = Encoded.of(self._folded(now_ms), self.pin.snapshot_id, self.pin.sequence_number)
         name = f"{_TAG}-{new_id()}.stats"
         file = encoded.reference(self._handle.location_provider().new_metadata_location(name))
-        return NextPage({**Page(file=file).words(), **own}, self.pin.branch, file, encoded)
+        return NextPage({**Page(file=file).words(), **own}, self.pin.branch, file, encoded, self._removals())
 
     def _found(self, names: Sequence[str]) -> dict[str, int | None]:
         """Look the operations up, by name alone: however one was applied, it is found."""
@@ -153,6 +153,22 @@ class Ledger:
                 return None
             raise LedgerUnreadableError(self.table, location=file.location, reason=str(err)) from err
 
+    def _removals(self) -> tuple[TableUpdate, ...]:
+        """Return what takes the registration of its ledger file from the commit that has had the tag so far.
+
+        There is one registration at a time, so that metadata stays small, and because PyIceberg 0.10 cannot expire a
+        snapshot that has one. A snapshot with another branch or tag on it keeps its own.
+        """
+        metadata = self._handle.metadata
+        tag = metadata.refs.get(tag_of(self.pin.branch))
+        if tag is None:
+            return ()
+        names = {name for name, ref in metadata.refs.items() if ref.snapshot_id == tag.snapshot_id}
+        is_ours = any(one.snapshot_id == tag.snapshot_id and _TAG in one.statistics_path for one in metadata.statistics)
+        if names - {self.pin.branch, tag_of(self.pin.branch)} or not is_ours:
+            return ()
+        return (RemoveStatisticsUpdate(snapshot_id=tag.snapshot_id),)
+
     @property
     def _is_accepted(self) -> bool:
         """Whether something is lost that the policy accepts as lost."""
@@ -174,6 +190,7 @@ class NextPage:
     branch: str
     file: FileReference | None = None  # None: nothing was folded yet
     encoded: Encoded | None = None  # None: the file, if there is one, was there before
+    removals: tuple[TableUpdate, ...] = ()  # what is to go before the commit's own updates
 
     def updates(self, io: FileIO, snapshot: Snapshot) -> tuple[TableUpdate, ...]:
         """Write the new ledger file, if there is one, and return what is to land with the commit's last snapshot."""

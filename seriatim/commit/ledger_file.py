@@ -1,9 +1,8 @@
 """The ledger file: everything that was applied before, in one immutable Puffin file.
 
 Puffin is Iceberg's format for what belongs to a table and is neither data nor metadata. A file that is registered as a
-snapshot's statistics is the one kind of extra file that the orphan removal of other engines spares, and that their
-expiry removes with the last snapshot that refers to it. The file has one blob, a Parquet table of the operation ids;
-the rest stands in the blob's properties.
+snapshot's statistics is the one kind of extra file that the orphan removal of other engines spares. This one has one
+blob, a Parquet table of the operation ids; the rest stands in the blob's properties.
 """
 
 from __future__ import annotations

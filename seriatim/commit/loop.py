@@ -212,7 +212,7 @@ class Call:
         def write(handle: Table) -> None:
             gate, io = handle.catalog, handle.io  # Those of the attempt: what is written now goes if it dies.
             assert isinstance(gate, Gate)
-            gate.accompany(partial(page.updates, io))
+            gate.accompany(page.removals, partial(page.updates, io))
             ready.write(handle)
 
         is_done = self.attempts.submit(
