@@ -12,7 +12,7 @@ from pyiceberg.expressions import In
 from assets.kinds import Kind
 from assets.posting import Posting, post
 from assets.transactions import Transactions
-from seriatim.commit import Base, NoChange, Rewrite
+from seriatim.commit import Base, Declared, NoChange, Rewrite
 
 
 class PostingChange:
@@ -33,7 +33,7 @@ class PostingChange:
         self._transactions, self._kind, self._days, self._after_read = transactions, kind, days, after_read
         self.posting = Posting({}, sum_posted_minor=0, transactions=0, refused=())  # of the last attempt
 
-    def __call__(self, base: Base) -> Rewrite | NoChange:
+    def __call__(self, base: Base) -> Declared | NoChange:
         """Compute the new balances from those in the base; only accounts with transactions are read.
 
         Raises:
@@ -50,4 +50,5 @@ class PostingChange:
         changed = rows.filter(pc.is_in(rows["id"], pa.array(balances, rows.schema.field("id").type)))
         column = changed.schema.get_field_index("bal")
         new = pa.array([balances[id_] for id_ in changed["id"].to_pylist()], changed.schema.field("bal").type)
-        return Rewrite(changed.set_column(column, changed.schema.field("bal"), new), keys="id")
+        rewrite = Rewrite(changed.set_column(column, changed.schema.field("bal"), new), keys="id")
+        return Declared(rewrite, sums={"bal": self.posting.sum_posted_minor})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
 import uuid
 from typing import Protocol
@@ -48,3 +49,8 @@ def new_id() -> str:
 def new_random() -> random.Random:
     """Return a source of chance seeded by the operating system."""
     return random.Random()
+
+
+def host_name() -> str:
+    """Return the name of this machine, as it calls itself."""
+    return socket.gethostname()

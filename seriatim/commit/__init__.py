@@ -2,7 +2,7 @@
 
 from seriatim.commit.apply_change import apply
 from seriatim.commit.base import Base
-from seriatim.commit.change import Append, Change, Delete, Edit, NoChange, Rewrite, Upsert
+from seriatim.commit.change import Append, Change, Declared, Delete, Edit, NoChange, Rewrite, Upsert
 from seriatim.commit.loop import ANY_BASE
 from seriatim.commit.observe import Event, Observer
 from seriatim.commit.pinned_call import pinned
@@ -16,6 +16,7 @@ __all__ = [
     "Base",
     "Change",
     "Conflict",
+    "Declared",
     "Delete",
     "Edit",
     "Event",

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
-from pyiceberg.expressions.parser import parse
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.table import DataScan, Table
+
+from seriatim.commit.conditions import as_arrow, provable, understood
+from seriatim.errors import InvalidChangeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,34 @@ class Base:
 
         What is read is remembered: a later commit that may have touched it makes the change be computed again, one that
         cannot have touched it does not.
+
+        Raises:
+            InvalidChangeError: the condition or the columns do not fit the table; nothing was written.
         """
-        condition = AlwaysTrue() if where is None else parse(where) if isinstance(where, str) else where
+        condition = AlwaysTrue() if where is None else understood(self.table, self.schema, where)
+        selected = ("*",) if columns is None else self._columns(columns)
         self._reads.append(condition)
-        scan = self._handle.scan(
-            row_filter=condition,
-            selected_fields=("*",) if columns is None else tuple(columns),
-            snapshot_id=self.snapshot_id,
-        )
-        return scan.to_arrow()
+        # A scan of a snapshot id has the schema that the snapshot was written with. What is written has the table's, so
+        # that is what must be read: a column that was dropped, and added again under its name, is empty.
+        metadata = self._handle.metadata.model_copy(update={"current_snapshot_id": self.snapshot_id})
+        planned = provable(metadata, condition)
+        if planned is condition:
+            return DataScan(metadata, self._handle.io, row_filter=condition, selected_fields=selected).to_arrow()
+        rows = DataScan(metadata, self._handle.io, row_filter=planned).to_arrow()
+        return rows.filter(as_arrow(self.schema, condition)).select(list(columns or rows.column_names))
+
+    def _columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        names = () if isinstance(columns, str) else tuple(columns)
+        try:
+            self.schema.select(*names, case_sensitive=True)
+        except ValueError as err:
+            names = ()
+            reason = f": {err}"
+        else:
+            reason = ""
+        if not names:
+            raise InvalidChangeError(
+                f"{self.table}: columns={columns!r} is no sequence of columns of the table{reason}; they are "
+                f"{self.schema.column_names}. Nothing was written."
+            )
+        return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -57,5 +57,20 @@ class NoChange:
 
 
 Edit = Rewrite | Upsert | Append | Delete
-Change = Edit | NoChange | Sequence[Edit]
+Edits = Edit | NoChange | Sequence[Edit]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Edits, with what the change says of them for the record.
+
+    `sums` holds, for columns of numbers, by how much the change moves the column's total: whole numbers, in the unit of
+    the column. The commit's summary keeps them, so that whoever audits the table can compare.
+    """
+
+    edits: Edits
+    sums: Mapping[str, int]
+
+
+Change = Edits | Declared
 """One edit, or several that land as one commit: each is applied to what the ones before it left."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.expressions.parser import parse
-from pyiceberg.expressions.visitors import bind
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
-from seriatim.commit.change import Append, Change, Delete, Edit, NoChange, Rewrite, Upsert
-from seriatim.commit.selection import Keys, Selection, Where
+from seriatim.commit.change import Append, Change, Declared, Delete, Edit, NoChange, Rewrite, Upsert
+from seriatim.commit.conditions import understood
+from seriatim.commit.selection import Keys, Selection, Where, hashable
 from seriatim.errors import DuplicateKeyError, InvalidChangeError
 
 
@@ -34,10 +34,29 @@ def steps_of(table: str, metadata: TableMetadata, change: Change) -> tuple[Step,
         InvalidChangeError: the change is none, or it does not fit the table; the message says which part and why.
         DuplicateKeyError: two rows of an edit have the same key.
     """
-    if isinstance(change, NoChange):
+    edits = change.edits if isinstance(change, Declared) else change
+    if isinstance(edits, NoChange):
         return ()
-    edits = change if isinstance(change, list | tuple) else (change,)
+    edits = edits if isinstance(edits, list | tuple) else (edits,)
     return tuple(_Checker(table, metadata).step(edit) for edit in edits)
+
+
+def sums_of(table: str, metadata: TableMetadata, change: Change) -> dict[str, int]:
+    """Return by how much the change says it moves the totals of columns.
+
+    Raises:
+        InvalidChangeError: there is no such column, or a sum is no whole number.
+    """
+    if not isinstance(change, Declared):
+        return {}
+    columns = [field.name for field in metadata.schema().fields]
+    for name, total in change.sums.items():
+        if name not in columns or not isinstance(total, int) or isinstance(total, bool):
+            raise InvalidChangeError(
+                f"{table}: the sum {name}={total!r} is not a whole number for one of the columns {columns}. Nothing "
+                f"was written."
+            )
+    return dict(change.sums)
 
 
 class _Checker:
@@ -68,7 +87,8 @@ class _Checker:
                 selection = self._keys(self._key_table(keys)) if where is None else self._where(where)
                 return Step(selection, self._arrow.empty_table())
             case _:
-                raise self._error(f"{edit!r} is no change; return Rewrite, Upsert, Append, Delete or NoChange")
+                shown = reprlib.repr(edit)
+                raise self._error(f"{shown} is no change; return Rewrite, Upsert, Append, Delete or NoChange")
 
     def _rows(self, rows: object) -> pa.Table:
         if not isinstance(rows, pa.Table):
@@ -81,14 +101,25 @@ class _Checker:
                 f"the rows have columns {rows.column_names}, the table has {names}; missing: {missing}, unknown: "
                 f"{unknown}. Write every column once: one that is left out would become null"
             )
+        checked = self._cast(rows.select(names), "rows")
+        for field in self._arrow:
+            if not field.nullable and checked[field.name].null_count:
+                row = pc.index(pc.is_null(checked[field.name]), True).as_py()
+                raise self._error(f"row {row} has no {field.name}, which the table requires")
+        return checked
+
+    def _cast(self, rows: pa.Table, what: str) -> pa.Table:
+        """Return some columns of the table with the table's types; no value changes but for the width of its type."""
+        given = {field.name: field for field in rows.schema}
+        schema = [given.get(field.name, field) for field in self._arrow]
         try:
-            private.check_schema(self._metadata, rows.schema)
-            return rows.select(names).cast(self._arrow)
+            private.check_schema(self._metadata, pa.schema(schema))
+            return rows.cast(pa.schema([self._arrow.field(name) for name in rows.column_names]))
         except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as err:
-            raise self._error(f"the rows do not fit the table's schema: {err}") from err
+            raise self._error(f"the {what} do not fit the table's schema: {err}") from err
 
     def _names(self, keys: str | Sequence[str]) -> list[str]:
-        names = [keys] if isinstance(keys, str) else list(keys)
+        names = [keys] if isinstance(keys, str) else list(keys) if isinstance(keys, Sequence) else [keys]
         unknown = [name for name in names if name not in self._arrow.names]
         if not names or unknown or len(set(names)) < len(names):
             raise self._error(f"the key columns {names} are not distinct columns of the table: {self._arrow.names}")
@@ -97,22 +128,22 @@ class _Checker:
     def _key_table(self, keys: object) -> pa.Table:
         if not isinstance(keys, pa.Table):
             raise self._error(f"keys must be a pyarrow.Table of the key columns, not {type(keys).__name__}")
-        names = self._names(keys.column_names)
-        try:
-            return keys.cast(pa.schema([self._arrow.field(name) for name in names]))
-        except (ValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as err:
-            raise self._error(f"the keys do not fit the table's schema: {err}") from err
+        self._names(keys.column_names)
+        are_nullable = [field.with_nullable(self._arrow.field(field.name).nullable) for field in keys.schema]
+        return self._cast(keys.cast(pa.schema(are_nullable)), "keys")
 
     def _keys(self, keys: pa.Table) -> Keys:
         for name in keys.column_names:
             column = keys[name]
+            if pa.types.is_nested(column.type):
+                raise self._error(f"{name} is a {column.type}; a key column holds plain values")
             is_bad = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
             if pc.any(is_bad).as_py():
                 row = pc.index(is_bad, True).as_py()
                 raise self._error(
                     f"row {row} has the key {name}={column[row].as_py()!r}; a key is neither null nor NaN"
                 )
-        counts = keys.group_by(keys.column_names).aggregate([([], "count_all")])
+        counts = hashable(keys).group_by(keys.column_names).aggregate([([], "count_all")])
         twice = counts.filter(pc.greater(counts["count_all"], 1))
         if twice.num_rows:
             first = twice.slice(0, 1).to_pylist()[0]
@@ -122,12 +153,7 @@ class _Checker:
         return Keys(keys)
 
     def _where(self, where: BooleanExpression | str) -> Where:
-        try:
-            condition = parse(where) if isinstance(where, str) else where
-            bind(self._schema, condition, case_sensitive=True)
-        except Exception as err:  # PyIceberg's parser and binder raise what they meet.
-            raise self._error(f"where={where!r} cannot be understood: {err}") from err
-        return Where(condition, self._schema)
+        return Where(understood(self._table, self._schema, where), self._schema)
 
     def _error(self, message: str) -> InvalidChangeError:
         return InvalidChangeError(f"{self._table}: {message}. Nothing was written.")

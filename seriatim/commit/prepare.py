@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -15,7 +16,7 @@ from seriatim.commit import residue, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.base import Base
 from seriatim.commit.change import Change
-from seriatim.commit.edits import Step, steps_of
+from seriatim.commit.edits import Step, steps_of, sums_of
 from seriatim.commit.loop import Ready, Settings
 from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.commit.pin import Pin
@@ -37,7 +38,8 @@ class Prepared:
     pending: tuple[str, ...]
     steps: tuple[Step, ...]
     reads: tuple[BooleanExpression, ...]  # what the computation read, and what its edits depend on
-    staged: Staged
+    sums: Mapping[str, int]  # what it says of the totals of columns
+    staged: Staged = field(default_factory=Staged)
 
     @property
     def is_empty(self) -> bool:
@@ -68,7 +70,7 @@ class Preparation(Generic[R]):
             prepared = replace(before, pin=pin)
         elif before is not None and found is Effect.REWRITTEN:
             self.drop()
-            prepared = self._staged(table, before.computed_on, pin, pending, before.steps, before.reads)
+            prepared = self._staged(replace(before, pin=pin), table)
         else:
             self.drop()
             prepared = self._computed(table, pin, pending)
@@ -91,6 +93,8 @@ class Preparation(Generic[R]):
             summary.ROWS_ADDED: str(staged.rows_added),
             summary.ROWS_REMOVED: str(staged.rows_removed),
         }
+        if prepared.sums:
+            words[summary.SUMS] = json.dumps(prepared.sums, sort_keys=True)
         if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
             words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
         write = partial(submit, staged=staged, branch=self._settings.branch)
@@ -125,25 +129,20 @@ class Preparation(Generic[R]):
 
     def _computed(self, table: Table, pin: Pin, pending: tuple[str, ...]) -> Prepared:
         base = Base(self._attempts.name, pin.snapshot_id, pending, table)
-        steps = steps_of(self._attempts.name, table.metadata, self._compute(base))
+        change = self._compute(base)
+        steps = steps_of(self._attempts.name, table.metadata, change)
+        sums = sums_of(self._attempts.name, table.metadata, change)
         dependence = covering(steps)
         reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
-        return self._staged(table, pin, pin, pending, steps, reads)
+        return self._staged(Prepared(pin, pin, pending, steps, reads, sums), table)
 
-    def _staged(
-        self,
-        table: Table,
-        computed_on: Pin,
-        pin: Pin,
-        pending: tuple[str, ...],
-        steps: Sequence[Step],
-        reads: tuple[BooleanExpression, ...],
-    ) -> Prepared:
+    def _staged(self, prepared: Prepared, table: Table) -> Prepared:
+        """Return the change with its files written for the base that it is prepared for."""
         recorder = RecordingFileIO(table.io)
         try:
-            staged = stage(self._attempts.name, table, recorder, pin.snapshot_id, steps)
+            staged = stage(self._attempts.name, table, recorder, prepared.pin.snapshot_id, prepared.steps)
         except Exception:
             recorder.close()
             residue.remove(table.io, recorder.written)
             raise
-        return Prepared(computed_on, pin, pending, tuple(steps), reads, staged)
+        return replace(prepared, staged=staged)

@@ -13,6 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
+from seriatim.commit.conditions import provable
 
 _DELETE_FILE_PATH: Final = 2147483546  # Reserved field id of `file_path` in position delete files (Iceberg spec).
 
@@ -22,8 +23,9 @@ class Pruning:
 
     def __init__(self, metadata: TableMetadata, conditions: Sequence[BooleanExpression]) -> None:
         """Prepare to ask about files of that table."""
-        self._metadata, self._conditions = metadata, conditions
-        self._bounds = [private.bounds_evaluator(metadata.schema(), condition) for condition in conditions]
+        self._metadata = metadata
+        self._conditions = [provable(metadata, condition) for condition in conditions]
+        self._bounds = [private.bounds_evaluator(metadata.schema(), condition) for condition in self._conditions]
         self._partitions: dict[int, list[Callable[[Record], bool]] | None] = {}
 
     def may_hold(self, file: DataFile) -> bool:

@@ -16,9 +16,9 @@ from pyiceberg.expressions import (
     In,
     LessThanOrEqual,
 )
-from pyiceberg.expressions.visitors import bind
-from pyiceberg.io.pyarrow import expression_to_pyarrow
 from pyiceberg.schema import Schema
+
+from seriatim.commit.conditions import as_arrow
 
 _IN_MAX = 200  # PyIceberg does not compare more values than this with a file's bounds.
 _ROW = "__seriatim_row"
@@ -50,8 +50,7 @@ class Where:
     def mask(self, rows: pa.Table) -> pa.Array:
         """Tell of each row whether the condition is true."""
         numbered = rows.append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
-        bound = bind(self.schema, self.condition, case_sensitive=True)
-        chosen = numbered.filter(expression_to_pyarrow(bound))[_ROW]
+        chosen = numbered.filter(as_arrow(self.schema, self.condition))[_ROW]
         return pc.is_in(numbered[_ROW], value_set=chosen.combine_chunks()).combine_chunks()
 
 
@@ -71,10 +70,11 @@ class Keys:
     def mask(self, rows: pa.Table) -> pa.Array:
         """Tell of each row whether its key is among the keys."""
         names = self.keys.column_names
+        of_rows, keys = hashable(rows.select(names)), hashable(self.keys)
         if len(names) == 1:
-            return pc.is_in(rows[names[0]], value_set=self.keys[names[0]].combine_chunks()).combine_chunks()
-        numbered = rows.select(names).append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
-        chosen = numbered.join(self.keys, keys=names, join_type="left semi")[_ROW]
+            return pc.is_in(of_rows[names[0]], value_set=keys[names[0]].combine_chunks()).combine_chunks()
+        numbered = of_rows.append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
+        chosen = numbered.join(keys, keys=names, join_type="left semi")[_ROW]
         return pc.is_in(numbered[_ROW], value_set=chosen.combine_chunks()).combine_chunks()
 
     def absent_from(self, rows: Sequence[pa.Table]) -> pa.Table:
@@ -85,8 +85,19 @@ class Keys:
         return left
 
 
+def hashable(keys: pa.Table) -> pa.Table:
+    """Return the table with the bytes of each UUID in its place: Arrow groups and joins by nothing but plain types."""
+    fields = [
+        field.with_type(field.type.storage_type) if isinstance(field.type, pa.BaseExtensionType) else field
+        for field in keys.schema
+    ]
+    return keys.cast(pa.schema(fields))
+
+
 def _covering(name: str, values: pa.ChunkedArray) -> BooleanExpression:
     if len(values) <= _IN_MAX:
         return In(name, values.to_pylist())
-    bounds = pc.min_max(values).as_py()
-    return And(GreaterThanOrEqual(name, bounds["min"]), LessThanOrEqual(name, bounds["max"]))
+    plain = hashable(pa.table({name: values}))[name]
+    bounds = pc.min_max(plain)
+    ends = pa.chunked_array([pa.array([bounds["min"].as_py(), bounds["max"].as_py()], plain.type)]).cast(values.type)
+    return And(GreaterThanOrEqual(name, ends[0].as_py()), LessThanOrEqual(name, ends[1].as_py()))

@@ -14,9 +14,10 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from seriatim.commit import private
+from seriatim.commit.conditions import provable
 from seriatim.commit.edits import Step
 from seriatim.commit.selection import Keys
-from seriatim.errors import RowNotFoundError
+from seriatim.errors import InvalidChangeError, RowNotFoundError
 from seriatim.system import new_id
 
 _HELD_BYTES_MAX = 64 * 1024 * 1024  # Rows that wait to share a file with others; beyond it they get their own.
@@ -75,6 +76,7 @@ class _Stage:
         condition = covering(self._steps)
         if self._snapshot_id is None or condition == AlwaysFalse():
             return
+        condition = provable(self._table.metadata, condition)
         scan = self._table.scan(row_filter=condition, snapshot_id=self._snapshot_id)
         for task in scan.plan_files():
             rows = private.read_file(self._table.metadata, self._io, task)
@@ -112,7 +114,28 @@ class _Stage:
                     raise RowNotFoundError(self._name, key=next(iter(key.values())) if len(key) == 1 else key)
 
     def _write(self, rows: Sequence[pa.Table]) -> None:
-        if rows:
-            schema = self._table.schema().as_arrow()
-            together = pa.concat_tables([each.cast(schema) for each in rows])
-            self._written.extend(private.write_files(self._table.metadata, self._io, together, new_id()))
+        if not rows:
+            return
+        schema = self._table.schema().as_arrow()
+        together = pa.concat_tables([each.cast(schema) for each in rows])
+        self._require_partitions(together)
+        written = tuple(private.write_files(self._table.metadata, self._io, together, new_id()))
+        if (count := sum(file.record_count for file in written)) != together.num_rows:
+            raise InvalidChangeError(
+                f"{self._name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "
+                f"while it sorted them into partitions. Nothing was committed; partition the table by another column."
+            )
+        self._written.extend(written)
+
+    def _require_partitions(self, rows: pa.Table) -> None:
+        """Refuse NaN where it would name a partition: PyIceberg looks for the rows of it, and finds none."""
+        table_schema = self._table.schema()
+        for field in self._table.spec().fields:
+            name = table_schema.find_column_name(field.source_id)
+            if name not in rows.column_names or not pa.types.is_floating(rows[name].type):
+                continue
+            if pc.any(pc.is_nan(rows[name])).as_py():
+                raise InvalidChangeError(
+                    f"{self._name}: a row has {name}=NaN, and {name} is a partition; PyIceberg cannot write "
+                    f"that. Nothing was committed; change the value, or partition the table by another column."
+                )

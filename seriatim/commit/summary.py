@@ -16,6 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit.pin import Pin
 from seriatim.commit.writer import Writer
+from seriatim.version import VERSION as VERSION_OF_SERIATIM
 
 COMMIT_ID: Final = "seriatim.commit-id"
 OPERATION_IDS: Final = "seriatim.operation-ids"  # a JSON array, in the order of application
@@ -25,6 +26,9 @@ COMPUTED_ON: Final = "seriatim.computed-on-snapshot-id"  # only where it is not 
 READS: Final = "seriatim.reads"  # what the change depends on, cut off at a bound
 ROWS_ADDED: Final = "seriatim.rows-added"  # rows of the change; the engine's added-records count rows carried over too
 ROWS_REMOVED: Final = "seriatim.rows-removed"
+SUMS: Final = "seriatim.sums"  # JSON: by how much the change says it moves the totals of columns
+HOST: Final = "seriatim.host"
+VERSION: Final = "seriatim.version"  # of Seriatim
 RUN_ID: Final = "seriatim.run-id"
 PART: Final = "seriatim.part"  # "1/2": the first of two snapshots; only where there are several
 RESERVED: Final = "seriatim."  # what every key of ours begins with
@@ -46,6 +50,8 @@ def words(commit_id: str, pending: Sequence[str], pin: Pin, writer: Writer) -> d
         COMMIT_ID: commit_id,
         BASE_SNAPSHOT_ID: EMPTY_TABLE.value if pin.snapshot_id is None else str(pin.snapshot_id),
         BASE_SEQUENCE_NUMBER: str(pin.sequence_number),
+        HOST: writer.host,
+        VERSION: VERSION_OF_SERIATIM,
     }
     if pending:
         entries[OPERATION_IDS] = json.dumps(list(pending))
@@ -56,7 +62,7 @@ def words(commit_id: str, pending: Sequence[str], pin: Pin, writer: Writer) -> d
 
 def described(reads: Sequence[BooleanExpression]) -> str:
     """Return what a change depends on, in words, cut off at a bound."""
-    text = " or ".join(str(read) for read in reads) or "nothing"
+    text = " or ".join(dict.fromkeys(str(read) for read in reads)) or "nothing"
     return text if len(text) <= _READS_MAX else text[: _READS_MAX - 3] + "..."
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from seriatim.system import host_name
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The run that makes a commit."""
+    """Who makes a commit: the run, and the machine."""
 
     run_id: str | None = None  # None: not part of a run
+    host: str = field(default_factory=host_name)

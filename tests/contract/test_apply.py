@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from seriatim.commit import Base, NoChange, RetryPolicy, Rewrite, Upsert, Winner, Writer
-from seriatim.errors import ConflictError, RowNotFoundError
+from seriatim.commit import Base, Declared, NoChange, RetryPolicy, Rewrite, Upsert, Winner, Writer
+from seriatim.errors import ConflictError, InvalidChangeError, RowNotFoundError
+from seriatim.version import VERSION
 from tests.contract.apply_support import Deposit, Told, call, opening
 from tests.faults.bank import Bank
 
@@ -17,7 +20,7 @@ def test_a_change_lands_on_the_base_it_read(bank: Bank) -> None:
     """The receipt names the base and the snapshots, and the summary says the same to whoever comes later."""
     base_id = bank.head()
 
-    receipt = call(bank, Deposit(10), "deposits|1993-01-01", writer=Writer("run-1"))
+    receipt = call(bank, Deposit(10), "deposits|1993-01-01", writer=Writer("run-1", host="machine-1"))
 
     assert bank.balances() == {1: 110, 2: 200, 3: 300}
     assert receipt.base_snapshot_id == base_id
@@ -32,6 +35,27 @@ def test_a_change_lands_on_the_base_it_read(bank: Bank) -> None:
         assert words["seriatim.base-snapshot-id"] == str(base_id)
         assert words["seriatim.base-sequence-number"] == "1"
         assert words["seriatim.run-id"] == "run-1"
+        assert words["seriatim.host"] == "machine-1"
+        assert words["seriatim.version"] == VERSION
+        assert words["seriatim.reads"] == "EqualTo(term=Reference(name='id'), literal=LongLiteral(1))"
+
+
+def test_what_a_change_says_of_its_sums_is_kept(bank: Bank) -> None:
+    """For whoever audits the table; a sum of no column, or no whole number, is refused."""
+
+    def declared(sums: dict[str, Any]) -> Callable[[Base], Declared]:
+        return lambda base: Declared(Deposit(10)(base), sums=sums)
+
+    call(bank, declared({"bal": 10}))
+    for wrong in ({"balance": 10}, {"bal": 1.5}, {"bal": True}):
+        with pytest.raises(InvalidChangeError):
+            call(bank, declared(wrong))
+
+    snapshot = bank.table().current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert json.loads(snapshot.summary.additional_properties["seriatim.sums"]) == {"bal": 10}
+    assert bank.balances()[1] == 110
 
 
 def test_a_loser_computes_anew_from_the_winners_snapshot(bank: Bank) -> None:

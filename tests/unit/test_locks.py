@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
 import run
+from seriatim.version import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,3 +93,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_lock(checkout: Path, text: str) -> None:
     """Write its main lock."""
     (checkout / "requirements/lock.txt").write_text(text, encoding="utf-8")
+
+
+def test_the_package_knows_its_version() -> None:
+    """What commits say of themselves is what pyproject.toml releases."""
+    assert tomllib.loads((run.ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION
