@@ -16,7 +16,7 @@ from tests.faults.fileio import FileFaults, Kind, Step, WatchedCatalog
 
 FILES = (Kind.DATA, Kind.MANIFEST, Kind.MANIFEST_LIST)
 START = {1: 100, 2: 200, 3: 300}
-SOME = ("rewrite", "pinned append", "account function")  # One of each function.
+SOME = ("rewrite", "pinned overwrite", "account function")  # One of each function.
 APPENDS = ("append", "insert", "pinned append")  # They write one manifest; the others two or more, in threads.
 _left_by_threads = pytest.mark.xfail(
     strict=False,  # Which thread is faster is chance.
@@ -231,8 +231,11 @@ def test_a_look_up_that_cannot_read_the_table_claims_nothing(
     assert_readable(bank, DEEDS[deed].after(START) if has_landed else START)
 
 
-@deeds
-@pytest.mark.parametrize("step", [Step.CREATE, Step.READ])
+@pytest.mark.parametrize(
+    ("deed", "step"),
+    # A second append reads nothing that PyIceberg 0.10 does not remember.
+    [*((deed, Step.CREATE) for deed in DEEDS), *((deed, Step.READ) for deed in DEEDS if deed not in APPENDS)],
+)
 def test_a_file_that_fails_while_an_earlier_attempt_is_open_deletes_nothing_of_it(
     bank: Bank, connect: Connect, deed: str, step: Step
 ) -> None:
