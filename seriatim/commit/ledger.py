@@ -7,7 +7,7 @@ words; it costs the same however long the history is. Absence is proof only ther
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyiceberg.io import FileIO
@@ -47,7 +47,7 @@ class Ledger:
     cut_at: int | None  # where the walk ended without proof; None: it ended at proof, so that absence counts
     policy: LedgerPolicy
     pin: Pin
-    _handle: Table
+    _handle: Table = field(repr=False)
 
     @classmethod
     def at(cls, table: str, handle: Table, pin: Pin, policy: LedgerPolicy) -> Ledger:
