@@ -17,6 +17,9 @@ from tests.faults.fileio import FileFaults, Kind, Step, WatchedCatalog
 FILES = (Kind.DATA, Kind.MANIFEST, Kind.MANIFEST_LIST)
 START = {1: 100, 2: 200, 3: 300}
 SOME = ("rewrite", "pinned overwrite", "account function")  # One of each function.
+APPENDS = ("append", "insert", "pinned append")
+START = {1: 100, 2: 200, 3: 300}
+SOME = ("rewrite", "pinned overwrite", "account function")  # One of each function.
 APPENDS = ("append", "insert", "pinned append")  # They write one manifest; the others two or more, in threads.
 _left_by_threads = pytest.mark.xfail(
     strict=False,  # Which thread is faster is chance.
@@ -88,7 +91,8 @@ def assert_readable(bank: Bank, balances: object) -> None:
     assert len(bank.rows()) == len(bank.balances())
 
 
-@pytest.mark.parametrize(("deed", "kind"), WRITTEN)
+@deeds
+@pytest.mark.parametrize("kind", FILES)
 def test_a_file_that_cannot_be_written_ends_the_call_and_nothing_is_left(
     bank: Bank, connect: Connect, tmp_path: Path, deed: str, kind: Kind
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from collections import Counter
@@ -61,6 +62,7 @@ class FileFaults:
         self.failed = 0
         self.error = OSError(5, "input/output error, scripted")
         self._chosen: dict[tuple[Step, Kind], int] = {}  # the number of the step, from 1; 0: every one
+        self._closing: set[int] = set()  # the threads that are at a closing which is to fail
         self._one_at_a_time = threading.Lock()  # PyIceberg reads and writes in several threads.
 
     def fail(self, step: Step, kind: Kind, number: int = 0) -> FileFaults:
@@ -73,33 +75,36 @@ class FileFaults:
         """Count, and fail unless it is a closing."""
         with self._one_at_a_time:
             self.counts[step, kind] += 1
-        if step is not Step.CLOSE:
-            self._fail_if_chosen(step, kind)
+            if self._chosen.get((step, kind)) not in (0, self.counts[step, kind]):
+                return
+            self.failed += 1
+            if step is Step.CLOSE:
+                self._closing.add(threading.get_ident())
+                return
+        raise self.error
 
     def after(self, step: Step, kind: Kind) -> None:
-        """Fail if it was a closing."""
-        if step is Step.CLOSE:
-            self._fail_if_chosen(step, kind)
-
-    def _fail_if_chosen(self, step: Step, kind: Kind) -> None:
-        with self._one_at_a_time:
-            if self._chosen.get((step, kind)) in (0, self.counts[step, kind]):
-                self.failed += 1
-                raise self.error
+        """Fail if it was a closing that is to fail."""
+        if step is Step.CLOSE and threading.get_ident() in self._closing:
+            self._closing.discard(threading.get_ident())
+            raise self.error
 
 
 class WatchedFileIO(FileIO):
-    """Another `FileIO`, with somebody who watches."""
+    """Another `FileIO`, with somebody who watches.
 
-    def __init__(self, io: FileIO, watch: Watch) -> None:
+    `is_object_store`: a file is not there before it is closed, then all of it at once.
+    """
+
+    def __init__(self, io: FileIO, watch: Watch, *, is_object_store: bool = False) -> None:
         super().__init__(io.properties)
-        self._io, self._watch = io, watch
+        self._io, self._watch, self._is_object_store = io, watch, is_object_store
 
     def new_input(self, location: str) -> InputFile:
         return _Input(self._io.new_input(location), self._watch)
 
     def new_output(self, location: str) -> OutputFile:
-        return _Output(self._io.new_output(location), self._watch)
+        return _Output(self._io.new_output(location), self._watch, self._is_object_store)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         kind = kind_of(location if isinstance(location, str) else location.location)
@@ -114,6 +119,8 @@ class WatchedCatalog(FaultyCatalog):
     The metadata files are the catalog's own affair: it reads and writes them through a FileIO of its own.
     """
 
+    is_object_store = False
+
     def __init__(self, name: str, watch: Watch, **properties: str) -> None:
         self.watch = watch
         super().__init__(name, **properties)
@@ -121,7 +128,7 @@ class WatchedCatalog(FaultyCatalog):
     def load_table(self, identifier: Any) -> Table:
         table = super().load_table(identifier)
         if not getattr(self._inside, "commit", False):
-            table.io = WatchedFileIO(table.io, self.watch)
+            table.io = WatchedFileIO(table.io, self.watch, is_object_store=self.is_object_store)
             self.loaded_ios[-1] = table.io
         return table
 
@@ -145,9 +152,9 @@ class _Input(InputFile):
 
 
 class _Output(OutputFile):
-    def __init__(self, file: OutputFile, watch: Watch) -> None:
+    def __init__(self, file: OutputFile, watch: Watch, is_object_store: bool) -> None:
         super().__init__(file.location)
-        self._file, self._watch = file, watch
+        self._file, self._watch, self._is_object_store = file, watch, is_object_store
 
     def __len__(self) -> int:
         return len(self._file)
@@ -161,9 +168,9 @@ class _Output(OutputFile):
     def create(self, overwrite: bool = False) -> OutputStream:
         kind = kind_of(self.location)
         self._watch.before(Step.CREATE, kind)
-        stream = _Stream(self._file.create(overwrite=overwrite), self._watch, kind)
+        stream = _Upload(self._file) if self._is_object_store else self._file.create(overwrite=overwrite)
         self._watch.after(Step.CREATE, kind)
-        return stream
+        return _Stream(stream, self._watch, kind)
 
 
 class _Stream:
@@ -199,3 +206,17 @@ class _Stream:
         self._watch.before(Step.CLOSE, self._kind)
         self._stream.close()
         self._watch.after(Step.CLOSE, self._kind)
+
+
+class _Upload(io.BytesIO):
+    """A file that is there once it is closed."""
+
+    def __init__(self, file: OutputFile) -> None:
+        super().__init__()
+        self._file = file
+
+    def close(self) -> None:
+        if not self.closed:
+            with self._file.create(overwrite=True) as stream:
+                stream.write(self.getvalue())
+        super().close()
