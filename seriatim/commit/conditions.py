@@ -36,6 +36,8 @@ from pyiceberg.types import DecimalType, DoubleType, FloatType, IcebergType, Int
 
 from seriatim.errors import InvalidChangeError
 
+_TEXT_MAX: Final = 300
+
 # 0.10 looks for a column of the table that is called like the field.
 _KNOWS_NESTED: Final = "schema" in inspect.signature(expression_to_pyarrow).parameters
 
@@ -63,15 +65,20 @@ def understood(table: str, schema: Schema, where: BooleanExpression | str) -> Bo
         nested = _nested(schema, bind(schema, condition, case_sensitive=True))
     except Exception as err:  # PyIceberg's parser and binder raise what they meet.
         raise InvalidChangeError(
-            f"{table}: where={where!r} cannot be understood: {err}. The columns are {schema.column_names}. "
-            f"Nothing was written."
+            f"{table}: where={_short(repr(where))} cannot be understood: {_short(str(err))}. The columns are "
+            f"{schema.column_names}. Nothing was written."
         ) from err
     if nested and not _KNOWS_NESTED:
         raise InvalidChangeError(
-            f"{table}: where={where!r} is about {nested}, which this version of PyIceberg cannot tell from a column of "
-            f"the table; use PyIceberg 0.11 or newer, or a condition on columns. Nothing was written."
+            f"{table}: where={_short(repr(where))} is about {nested}, which PyIceberg 0.10 cannot tell from a column "
+            f"of the table; use a newer one, or a condition on columns. Nothing was written."
         )
     return condition
+
+
+def _short(text: str) -> str:
+    """Return a text that may hold a million values, or a whole grammar, so that a person can read it."""
+    return text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 3] + "..."
 
 
 def provable(metadata: TableMetadata, condition: BooleanExpression) -> BooleanExpression:
@@ -187,9 +194,8 @@ class _Leaving(_Rewriting):
 
 
 def _rounded(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
+    """Return the nearest 32-bit float; anything that has none is PyIceberg's to judge."""
     try:
-        return struct.unpack("<f", struct.pack("<f", value))[0]
-    except OverflowError:  # More than any such float: PyIceberg knows what that means.
+        return struct.unpack("<f", struct.pack("<f", float(value)))[0]  # Parsed text gives Decimal, and int.
+    except (OverflowError, TypeError, ValueError):
         return value

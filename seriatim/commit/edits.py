@@ -101,12 +101,11 @@ class _Checker:
                 f"the rows have columns {rows.column_names}, the table has {names}; missing: {missing}, unknown: "
                 f"{unknown}. Write every column once: one that is left out would become null"
             )
-        checked = self._cast(rows.select(names), "rows")
         for field in self._arrow:
-            if not field.nullable and checked[field.name].null_count:
-                row = pc.index(pc.is_null(checked[field.name]), True).as_py()
+            if not field.nullable and rows[field.name].null_count:
+                row = pc.index(pc.is_null(rows[field.name]), True).as_py()
                 raise self._error(f"row {row} has no {field.name}, which the table requires")
-        return checked
+        return self._cast(rows.select(names), "rows")
 
     def _cast(self, rows: pa.Table, what: str) -> pa.Table:
         """Return some columns of the table with the table's types; no value changes but for the width of its type."""

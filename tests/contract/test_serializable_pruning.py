@@ -201,7 +201,7 @@ class _Files:
             spec = PartitionSpec(PartitionField(source_id=1, field_id=1000, transform=transform, name="part"))
         bank.create((), schema=Schema(NestedField(1, "v", kind.type, required=False)), spec=spec)
         with bank.rival() as catalog, catalog.load_table(bank.identifier).transaction() as transaction:
-            for metrics in METRICS * 2:
+            for metrics in METRICS:
                 transaction.set_properties({"write.metadata.metrics.default": metrics})
                 transaction.append(self._rows(kind, transform, chance))
         self.table: Table = bank.table()
