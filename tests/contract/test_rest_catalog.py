@@ -23,7 +23,7 @@ from pyiceberg.transforms import IdentityTransform
 from requests.exceptions import ConnectionError as RequestsConnectionError
 from requests.exceptions import ReadTimeout
 
-from seriatim.errors import HistoryCutError, OutcomeUnknownError
+from seriatim.errors import OutcomeUnknownError
 from solution import commit_with_retry
 from tests.contract.apply_support import Deposit, call, opening
 from tests.faults.bank import Bank, account_schema
@@ -180,20 +180,27 @@ def test_the_first_snapshot_of_an_empty_table_is_pinned_too(empty_bank: Bank) ->
     assert bank.balances() == {1: 100, 2: 200}
 
 
+@pytest.mark.parametrize("operation_ids", [(), ("seen?",)], ids=["unnamed", "named"])
 @pytest.mark.parametrize("landing", [Landing.AT_ONCE, Landing.NEVER])
 def test_a_server_that_shows_referenced_snapshots_only_leads_to_no_wrong_claim(
-    bank: Bank, server: RestServer, landing: Landing
+    bank: Bank, server: RestServer, landing: Landing, operation_ids: tuple[str, ...]
 ) -> None:
-    """`snapshot-loading-mode=refs`: our snapshot under a rival's cannot be seen, nor that it never landed."""
+    """`snapshot-loading-mode=refs`: our snapshot under a rival's is seen only where the ledger's tag refers to it."""
     client = server.connect(**{"snapshot-loading-mode": "refs"})
     server.backing.fail(Fault(REPLIES["dropped"](), landing, lambda: bank.deposit(5)))
-    before = bank.balances()[1]
 
-    with pytest.raises((OutcomeUnknownError, HistoryCutError)):
-        call(bank, Deposit(10), "seen?", catalog=client)
+    if landing is Landing.AT_ONCE and operation_ids:
+        receipt = call(bank, Deposit(10), *operation_ids, catalog=client)
+        assert set(receipt.snapshot_ids) <= set(bank.snapshot_ids())
+    else:
+        with pytest.raises(OutcomeUnknownError) as caught:
+            call(bank, Deposit(10), *operation_ids, catalog=client)
+        has_landed = bool(set(caught.value.snapshot_ids) & set(bank.snapshot_ids()))
+        assert has_landed == (landing is Landing.AT_ONCE)
 
     assert server.backing.script_is_done
-    assert bank.balances()[1] == before + (15 if landing is Landing.AT_ONCE else 5)
+    assert server.commits == 1
+    assert bank.balances()[1] == (115 if landing is Landing.AT_ONCE else 105)
     assert bank.inventory().missing == []
 
 
