@@ -50,12 +50,15 @@ def commit_with_retry(
         table = attempts.load()
         if attempts.landed:
             return attempts.landed.result
-        row = _row(table, attempts.name)
+        with attempts.shield():
+            row = _row(table, attempts.name)
         new = mutate(_balance(row, attempts.name))
         changed = _with_balance(row, new, attempts.name)
         if before_commit is not None:
             before_commit(attempt)
-        if attempts.submit(table, partial(_overwrite, rows=changed), result=new):
+        with attempts.shield():
+            has_landed = attempts.submit(table, partial(_overwrite, rows=changed), result=new)
+        if has_landed:
             return new
     if attempts.is_open:
         attempts.load()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -20,7 +21,7 @@ from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.outcome import Outcome, look_up
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
-from seriatim.errors import ConflictError, OutcomeUnknownError, UnconfirmedConflictError
+from seriatim.errors import ConflictError, OutcomeUnknownError, SeriatimError, UnconfirmedConflictError
 
 R = TypeVar("R")
 
@@ -95,9 +96,7 @@ class Attempts(Generic[R]):
             is_dropped = isinstance(err, NoSuchTableError) and all(attempt.is_refused for attempt in self._open)
             if not self._open or is_dropped:
                 raise
-            unknown = self._unknown(self._open, f"the table could not be loaded: {type(err).__name__}")
-            err.__cause__ = err.__cause__ or unknown.__cause__  # What the catalog said of the commit comes first.
-            raise unknown from err
+            raise self._unknown_after(err, "the table could not be loaded") from err
         if isinstance(table, Table):
             self._settle(table.io, table.metadata)
             self.pin = Pin.of(table, self._branch)
@@ -150,6 +149,24 @@ class Attempts(Generic[R]):
             self._settle(io, table.metadata)
         return True
 
+    @contextmanager
+    def shield(self) -> Iterator[None]:
+        """Raise what is true in place of an exception that comes while a commit of the call may land yet.
+
+        Whoever hears of a full disk alone does it all again, and has it twice.
+
+        Raises:
+            OutcomeUnknownError: caused by the exception.
+        """
+        try:
+            yield
+        except SeriatimError:
+            raise
+        except Exception as err:
+            if not self._open:
+                raise
+            raise self._unknown_after(err, "the attempt after it failed") from err
+
     def spare(self, files: Sequence[str]) -> None:
         """Keep these files, though an attempt that used them may be dead: the next one is to use them again."""
         self._spared = frozenset(files)
@@ -193,6 +210,7 @@ class Attempts(Generic[R]):
         dead: list[Attempt[R]] = []
         unknown: dict[str, list[Attempt[R]]] = {}
         still_open: list[Attempt[R]] = []
+        told: list[tuple[Attempt[R], Outcome]] = []
         for attempt in self._open:
             if attempt.pin.table_uuid != metadata.table_uuid:
                 self._kept.append(attempt)
@@ -200,8 +218,7 @@ class Attempts(Generic[R]):
                     unknown.setdefault("the table was dropped and created anew since", []).append(attempt)
                 continue
             outcome = look_up(metadata, attempt.pin, attempt.staged)
-            if self._looked_up is not None:
-                self._looked_up(attempt, outcome)
+            told.append((attempt, outcome))
             match outcome:
                 case Outcome.LANDED:
                     self.landed = attempt
@@ -214,6 +231,9 @@ class Attempts(Generic[R]):
                     unknown.setdefault("snapshots that would tell were expired since", []).append(attempt)
         self._open = still_open
         self._remove_files_of(io, dead)
+        if self._looked_up is not None:
+            for attempt, outcome in told:
+                self._looked_up(attempt, outcome)
         if unknown and self.landed is None:
             reason, attempts = next(iter(unknown.items()))
             raise self._unknown(attempts, reason)
@@ -227,6 +247,11 @@ class Attempts(Generic[R]):
         """Return the files of every attempt that has landed, or may have, or may yet."""
         attempts = [*self._open, *self._kept, *([self.landed] if self.landed else [])]
         return frozenset(file for attempt in attempts for file in attempt.files)
+
+    def _unknown_after(self, err: Exception, what: str) -> OutcomeUnknownError:
+        unknown = self._unknown(self._open, f"{what}: {type(err).__name__}")
+        err.__cause__ = err.__cause__ or unknown.__cause__  # What the catalog said of the commit comes first.
+        return unknown
 
     def _unknown(self, attempts: Sequence[Attempt[R]], reason: str) -> OutcomeUnknownError:
         all_refused = all(attempt.is_refused for attempt in attempts)

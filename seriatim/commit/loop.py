@@ -151,7 +151,9 @@ class Call:
         policy, clock = self._settings.policy, self._settings.clock
         begun_s = clock.monotonic_s()
         for number in range(1, policy.attempts_max + 1):
-            if (receipt := self._attempt(work, number)) is not None:
+            with self.attempts.shield():
+                receipt = self._attempt(work, number)
+            if receipt is not None:
                 return receipt
             wait_s = policy.wait_s(number, self._settings.chance)
             is_late = clock.monotonic_s() + wait_s - begun_s > policy.total_s_max

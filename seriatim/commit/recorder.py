@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from pyiceberg.io import FileIO, InputFile, OutputFile, OutputStream
 
-_CREATE_S_MAX: Final = 60.0  # A file that takes longer is left to upkeep.
+_WRITE_S_MAX: Final = 5.0  # A file that takes longer, or is never closed, is left to upkeep.
 
 
 class RecordingFileIO(FileIO):
@@ -21,7 +19,7 @@ class RecordingFileIO(FileIO):
         self._io = io
         self.written: list[str] = []  # append is atomic: PyIceberg writes from several threads
         self._is_closed = False
-        self._creating = 0
+        self._writing = 0
         self._changed = threading.Condition()
 
     def __getattr__(self, name: str) -> Any:
@@ -38,17 +36,16 @@ class RecordingFileIO(FileIO):
         return _RecordedOutput(self._io.new_output(location), self)
 
     def close(self) -> None:
-        """Refuse to create files from now on, and wait for those that are being created.
+        """Refuse to write files from now on, and wait for those that are being written.
 
         PyIceberg gives up as soon as one of its threads fails, while the others are still at work.
         """
         with self._changed:
             self._is_closed = True
-            self._changed.wait_for(lambda: self._creating == 0, timeout=_CREATE_S_MAX)
+            self._changed.wait_for(lambda: self._writing == 0, timeout=_WRITE_S_MAX)
 
-    @contextmanager
-    def creating(self) -> Iterator[None]:
-        """Hold `close` back while a file is created.
+    def begin(self) -> None:
+        """Hold `close` back, as a file is being written.
 
         Raises:
             OSError: the attempt is over.
@@ -56,13 +53,13 @@ class RecordingFileIO(FileIO):
         with self._changed:
             if self._is_closed:
                 raise OSError("the attempt that this file was for is over")
-            self._creating += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._creating -= 1
-                self._changed.notify_all()
+            self._writing += 1
+
+    def end(self) -> None:
+        """Tell that a file is written, or will never be."""
+        with self._changed:
+            self._writing -= 1
+            self._changed.notify_all()
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Delete a file."""
@@ -86,5 +83,41 @@ class _RecordedOutput(OutputFile):
         return self._output.to_input_file()
 
     def create(self, overwrite: bool = False) -> OutputStream:
-        with self._recorder.creating():
-            return self._output.create(overwrite)
+        self._recorder.begin()
+        try:
+            stream = self._output.create(overwrite)
+        except BaseException:
+            self._recorder.end()
+            raise
+        return _RecordedStream(stream, self._recorder)
+
+
+class _RecordedStream(OutputStream):
+    """A file that is being written: on an object store it is there only once it is closed."""
+
+    def __init__(self, stream: OutputStream, recorder: RecordingFileIO) -> None:
+        self._stream, self._recorder = stream, recorder
+        self._is_ended = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, b: bytes) -> int:
+        return self._stream.write(b)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def close(self) -> None:
+        try:
+            self._stream.close()
+        finally:
+            if not self._is_ended:
+                self._is_ended = True
+                self._recorder.end()
+
+    def __enter__(self) -> OutputStream:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
