@@ -250,7 +250,6 @@ def test_a_file_that_fails_while_an_earlier_attempt_is_open_deletes_nothing_of_i
     assert_readable(bank, DEEDS[deed].after(START))
 
 
-@pytest.mark.xfail(reason="BUG, P5: a bare OSError comes out, although the first attempt may land, and does")
 @pytest.mark.parametrize("deed", SOME)
 @pytest.mark.parametrize("step", [Step.CREATE, Step.READ])
 def test_a_file_that_fails_while_an_earlier_attempt_is_open_does_not_pass_for_a_failure(
