@@ -42,7 +42,12 @@ def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer
 
 
 def open_accounts(
-    catalog: Catalog, account_ids: Sequence[int], *, operation_ids: Sequence[str], writer: Writer
+    catalog: Catalog,
+    account_ids: Sequence[int],
+    *,
+    operation_ids: Sequence[str],
+    issued_at_ms: int | None = None,
+    writer: Writer,
 ) -> Receipt:
     """Insert those of the accounts that the table lacks, at balance 0; the others keep their balances.
 
@@ -56,7 +61,14 @@ def open_accounts(
         rows = [{"id": account_id, "bal": 0} for account_id in missing]
         return Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())) if missing else NoChange()
 
-    return apply(catalog, ACCOUNT_TABLE, insert_missing, operation_ids=operation_ids, writer=writer)
+    return apply(
+        catalog,
+        ACCOUNT_TABLE,
+        insert_missing,
+        operation_ids=operation_ids,
+        issued_at_ms=issued_at_ms,
+        writer=writer,
+    )
 
 
 def known_account_ids(catalog: Catalog) -> pa.ChunkedArray:

@@ -9,7 +9,7 @@ from assets.account_table import ensure_account_table, open_accounts
 from assets.transactions import read_transactions
 from assets.transactions_source import TransactionsSource
 from seriatim.commit import Writer
-from seriatim.dagster import IcebergCatalog, Launch, operation_ids, outcome_sentence, receipt_metadata
+from seriatim.dagster import IcebergCatalog, Launch, operations, outcome_sentence, receipt_metadata
 
 GROUP: Final = "bank"
 OWNER: Final = "team:bank"
@@ -25,7 +25,9 @@ def accounts(
     iceberg, account_ids = catalog.load(), read_transactions(transactions.path()).account_ids()
     writer = Writer(context.run.run_id)
     first = ensure_account_table(iceberg, account_ids, writer=writer)
-    ids = operation_ids(Launch.of(context))
-    receipt = first or open_accounts(iceberg, account_ids, operation_ids=ids, writer=writer)
+    launched = operations(Launch.of(context))
+    receipt = first or open_accounts(
+        iceberg, account_ids, operation_ids=launched.ids, issued_at_ms=launched.issued_at_ms, writer=writer
+    )
     context.log.info(outcome_sentence(receipt))
     return dg.MaterializeResult(metadata=receipt_metadata(receipt))

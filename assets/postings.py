@@ -23,8 +23,8 @@ from seriatim.dagster import (
     ConflictReporter,
     IcebergCatalog,
     Launch,
-    operation_ids,
     operation_metadata,
+    operations,
     outcome_sentence,
     receipt_metadata,
 )
@@ -75,18 +75,25 @@ def posting_asset(kind: Kind) -> dg.AssetsDefinition:
         transactions: dg.ResourceParam[TransactionsSource],
     ) -> dg.MaterializeResult[None]:
         run_id, iceberg, known = context.run.run_id, catalog.load(), read_transactions(transactions.path())
-        ids = operation_ids(Launch.of(context), force=config.force)
-        days = dict(zip(ids, map(date.fromisoformat, context.partition_keys), strict=True))
+        launched = operations(Launch.of(context), force=config.force)
+        days = dict(zip(launched.ids, map(date.fromisoformat, context.partition_keys), strict=True))
         writer, meeting = Writer(run_id), config.meet(run_id)
         change = PostingChange(known, kind, days, after_read=meeting.meet if meeting else lambda: None)
         ensure_account_table(iceberg, known.account_ids(), writer=writer)
         known.require_accounts(known_account_ids(iceberg))
-        reporter = ConflictReporter(context, ACCOUNT_KEY)
         receipt = apply(
-            iceberg, ACCOUNT_TABLE, change, operation_ids=ids, policy=_POLICY, writer=writer, observer=reporter
+            iceberg,
+            ACCOUNT_TABLE,
+            change,
+            operation_ids=launched.plain_ids,
+            partitions=launched.partitions,
+            issued_at_ms=launched.issued_at_ms,
+            policy=_POLICY,
+            writer=writer,
+            observer=ConflictReporter(context, ACCOUNT_KEY),
         )
         context.log.info(outcome_sentence(receipt))
-        for operation_id, day in zip(ids, context.partition_keys, strict=True):
+        for operation_id, day in zip(launched.ids, context.partition_keys, strict=True):
             context.add_asset_metadata(operation_metadata(receipt, operation_id), partition_key=day)
         return dg.MaterializeResult(metadata=_metadata(receipt, change.posting))
 

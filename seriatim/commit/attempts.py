@@ -231,12 +231,15 @@ class Attempts(Generic[R]):
                     unknown.setdefault("snapshots that would tell were expired since", []).append(attempt)
         self._open = still_open
         self._remove_files_of(io, dead)
-        if self._looked_up is not None:
-            for attempt, outcome in told:
-                self._looked_up(attempt, outcome)
+        self._tell(told)
         if unknown and self.landed is None:
             reason, attempts = next(iter(unknown.items()))
             raise self._unknown(attempts, reason)
+
+    def _tell(self, told: Sequence[tuple[Attempt[R], Outcome]]) -> None:
+        for attempt, outcome in told:
+            if self._looked_up is not None:
+                self._looked_up(attempt, outcome)
 
     def _remove_files_of(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
         """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""

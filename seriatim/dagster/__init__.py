@@ -23,8 +23,10 @@ from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
 from seriatim.dagster.first_use import ensure_table as ensure_table
 from seriatim.dagster.operation_ids import Launch as Launch
+from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
 from seriatim.dagster.operation_ids import operation_ids as operation_ids
+from seriatim.dagster.operation_ids import operations as operations
 from seriatim.dagster.receipts import operation_metadata as operation_metadata
 from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
 from seriatim.dagster.receipts import receipt_metadata as receipt_metadata

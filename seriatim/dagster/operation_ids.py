@@ -18,6 +18,7 @@ from typing import Final
 
 import dagster as dg
 
+from seriatim.commit import Partitions
 from seriatim.dagster.errors import OperationIdError
 
 _SCHEDULE_NAME_TAG: Final = "dagster/schedule_name"
@@ -41,6 +42,7 @@ class Launch:
     root_run_id: str | None = None  # None: this run re-executes no other
     partition_keys: tuple[str, ...] | None = None  # None: the asset has no partitions
     tick: Tick | None = None  # None: not launched by a schedule
+    issued_at_ms: int | None = None  # when the root run was made; None: not known
 
     @classmethod
     def of(cls, context: dg.AssetExecutionContext) -> Launch:
@@ -53,7 +55,34 @@ class Launch:
             root_run_id=run.root_run_id,
             partition_keys=_partition_keys(context),
             tick=Tick(name, time) if name is not None and time is not None else None,
+            issued_at_ms=_issued_at_ms(context.instance, run.root_run_id or run.run_id),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What a launch is known by in the table: `apply` takes `plain_ids`, `partitions` and `issued_at_ms`."""
+
+    ids: tuple[str, ...]  # one for each partition, in partition order; else one
+    partitions: Partitions | None  # None: no partitions, or forced ones, which are a change of their own
+    issued_at_ms: int | None
+
+    @property
+    def plain_ids(self) -> tuple[str, ...]:
+        """The ids that are remembered for the ledger's window alone; partitions are remembered for ever."""
+        return () if self.partitions else self.ids
+
+
+def operations(launch: Launch, *, force: bool = False) -> Operations:
+    """Return what a launch is known by; `force` makes it a new change, which shall land once more.
+
+    Raises:
+        OperationIdError: the asset has partitions, but the launch names none.
+    """
+    ids = operation_ids(launch, force=force)
+    is_set = launch.partition_keys is not None and not force
+    partitions = Partitions(launch.asset_key, launch.partition_keys or ()) if is_set else None
+    return Operations(ids, partitions, launch.issued_at_ms)
 
 
 def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
@@ -72,6 +101,11 @@ def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
         return (f"{launch.asset_key}{by_run}",)
     tick = f"|schedule={_escaped(launch.tick.schedule_name)}@{launch.tick.scheduled_time}"
     return (f"{launch.asset_key}{tick}{by_run if force else ''}",)
+
+
+def _issued_at_ms(instance: dg.DagsterInstance, run_id: str) -> int | None:
+    record = instance.get_run_record_by_id(run_id)
+    return round(record.create_timestamp.timestamp() * 1000) if record is not None else None
 
 
 def _partition_keys(context: dg.AssetExecutionContext) -> tuple[str, ...] | None:

@@ -27,7 +27,9 @@ def receipt_metadata(receipt: Receipt) -> dict[str, dg.MetadataValue[Any]]:
         "wasted_ms": dg.MetadataValue.int(round(receipt.wasted_s * 1000)),
     }
     if receipt.already_applied:
-        applied = {operation_id: str(snapshot_id) for operation_id, snapshot_id in receipt.already_applied.items()}
+        applied = {
+            operation_id: _snapshot(snapshot_id) for operation_id, snapshot_id in receipt.already_applied.items()
+        }
         metadata["already_applied"] = dg.MetadataValue.json(applied)
     return metadata
 
@@ -40,14 +42,15 @@ def operation_metadata(receipt: Receipt, operation_id: str) -> dict[str, dg.Meta
     """
     metadata: dict[str, dg.MetadataValue[Any]] = {"operation_ids": dg.MetadataValue.json([operation_id])}
     if receipt.already_applied:
-        earlier = receipt.already_applied.get(operation_id)
-        metadata["already_applied"] = dg.MetadataValue.json({} if earlier is None else {operation_id: str(earlier)})
+        applied = receipt.already_applied
+        earlier = {operation_id: _snapshot(applied[operation_id])} if operation_id in applied else {}
+        metadata["already_applied"] = dg.MetadataValue.json(earlier)
     return metadata
 
 
 def outcome_sentence(receipt: Receipt) -> str:
     """Return in one line what became of the operations, for the run's log."""
-    earlier = sorted({str(snapshot_id) for snapshot_id in receipt.already_applied.values()})
+    earlier = sorted({_snapshot(snapshot_id) for snapshot_id in receipt.already_applied.values()})
     if receipt.is_noop and earlier:
         return f"{receipt.table}: already applied at snapshot {', '.join(earlier)}; nothing was written."
     if receipt.is_noop:
@@ -61,3 +64,8 @@ def outcome_sentence(receipt: Receipt) -> str:
 
 def _applied_now(receipt: Receipt) -> int:
     return 0 if receipt.is_noop else len(receipt.operation_ids) - len(receipt.already_applied)
+
+
+def _snapshot(snapshot_id: int | None) -> str:
+    """Return a snapshot as text; a partition that was applied long ago is remembered without its snapshot."""
+    return "not remembered" if snapshot_id is None else str(snapshot_id)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seriatim.dagster import Launch, OperationIdError, Tick, operation_ids
+from seriatim.commit import Partitions
+from seriatim.dagster import Launch, OperationIdError, Tick, operation_ids, operations
 
 DAYS = ("1993-01-01", "1993-01-02")
 TICK = Tick("nightly", "2026-11-29T02:00:00+00:00")
@@ -62,3 +63,24 @@ def test_a_partitioned_asset_without_partitions_has_no_ids() -> None:
         operation_ids(Launch("bank/loan", run_id="a", partition_keys=()))
 
     assert refused.value.asset_key == "bank/loan"
+
+
+def test_partitions_are_remembered_for_ever_and_forced_ones_for_the_window() -> None:
+    """A partition that was posted ten years ago must not be posted again; a forced posting is a change of its own."""
+    launch = Launch("bank/a", "run-1", partition_keys=("1993-01-05", "1993-01-06"), issued_at_ms=7)
+
+    usual, forced = operations(launch), operations(launch, force=True)
+
+    assert usual.partitions == Partitions("bank/a", ("1993-01-05", "1993-01-06"))
+    assert (usual.plain_ids, usual.issued_at_ms) == ((), 7)
+    assert usual.ids == usual.partitions.operation_ids == operation_ids(launch)
+    assert forced.partitions is None
+    assert forced.plain_ids == forced.ids == operation_ids(launch, force=True)
+
+
+def test_a_launch_without_partitions_is_one_plain_operation() -> None:
+    """Its retries carry the root run's id, and the time at which that was made."""
+    launched = operations(Launch("bank/accounts", "run-2", root_run_id="run-1", issued_at_ms=9))
+
+    assert launched.partitions is None
+    assert launched.plain_ids == ("bank/accounts|run=run-1",)
