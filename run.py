@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PYTHON_MIN = (3, 11)
 ROOT = Path(__file__).resolve().parent
 INSTALL_WAIT_S_MAX = 1200.0
+PYTEST = ("-m", "pytest", "-n", "auto", "--dist", "loadfile")  # A file's tests share what it costs to set up.
 EXIT_SETUP = 2  # Wrong use, or an environment that cannot be made.
 
 
@@ -112,7 +113,12 @@ def dev(args: Sequence[str]) -> int:
 
 def test(args: Sequence[str]) -> int:
     """The default tests; arguments go to pytest (`-m slow`: the slow ones alone)."""
-    return python(MAIN, "-m", "pytest", *args)
+    return python(MAIN, *PYTEST, *args)
+
+
+def exhaustive(args: Sequence[str]) -> int:
+    """Every case of the matrices that the default tests cover pair by pair: about half an hour."""
+    return python(MAIN, *PYTEST, "--dist", "load", "-m", "exhaustive", *args)
 
 
 def contract(args: Sequence[str]) -> int:
@@ -122,7 +128,7 @@ def contract(args: Sequence[str]) -> int:
         if rest[0] not in CONTRACT:
             raise SetupError(f"No lock for PyIceberg {rest[0]}; there is one for each of {', '.join(CONTRACT)}.")
         versions = [rest.pop(0)]
-    return every_step([(CONTRACT[version], ["-m", "pytest", "tests/contract", *rest]) for version in versions])
+    return every_step([(CONTRACT[version], [*PYTEST, "tests/contract", *rest]) for version in versions])
 
 
 def check(args: Sequence[str]) -> int:
@@ -145,7 +151,7 @@ def check(args: Sequence[str]) -> int:
 
 def oracle(args: Sequence[str]) -> int:
     """Every comparison with the serial oracle, the slow ones too."""
-    return python(MAIN, "-m", "pytest", "-m", "", "tests/oracle", *args)
+    return python(MAIN, *PYTEST, "-m", "", "tests/oracle", *args)
 
 
 def lock(args: Sequence[str]) -> int:
@@ -167,7 +173,7 @@ def lock(args: Sequence[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, dev, test, contract, check, oracle, lock)
+    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, lock)
 }
 
 

@@ -54,7 +54,7 @@ def test_a_lost_reply_ends_in_one_application_or_in_the_truth(bank: Bank, case: 
     check(bank, case)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", OTHERS, ids="-".join)
 def test_every_other_case_does_too(bank: Bank, case: Case) -> None:
     """The rest of the product."""

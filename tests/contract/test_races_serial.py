@@ -184,7 +184,7 @@ def test_a_race_ends_in_a_serial_order(empty_bank: Bank, case: tuple[str, ...]) 
     _check(empty_bank, *case)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", full(AXES), ids=", ".join)
 def test_every_race_ends_in_a_serial_order(empty_bank: Bank, case: tuple[str, ...]) -> None:
     """All of them with all."""

@@ -164,7 +164,7 @@ def test_a_file_that_holds_a_matching_row_is_never_ruled_out(
     _check(empty_bank, kind, transform, seed=f"{kind} {transform}", conditions=40)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("kind", "transform"), CASES, ids=str)
 def test_a_file_that_holds_a_matching_row_is_never_ruled_out_whatever_the_seed(
