@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any, Final
 
 from pyiceberg.io import FileIO, InputFile, OutputFile, OutputStream
@@ -103,7 +104,12 @@ class _RecordedStream(OutputStream):
         return getattr(self._stream, name)
 
     def write(self, b: bytes) -> int:
-        return self._stream.write(b)
+        try:
+            return self._stream.write(b)
+        except BaseException:  # PyIceberg does not close an Avro file whose header could not be written.
+            with suppress(Exception):
+                self.close()
+            raise
 
     def tell(self) -> int:
         return self._stream.tell()

@@ -116,9 +116,6 @@ def test_a_file_that_cannot_be_written_ends_the_call_and_nothing_is_left(
             assert bank.inventory() == before
 
 
-@pytest.mark.xfail(
-    reason="BUG: PyIceberg does not close an Avro file whose header fails; the clean-up waits 5 s for it"
-)
 @pytest.mark.parametrize("deed", SOME)
 @pytest.mark.parametrize("kind", [Kind.MANIFEST, Kind.MANIFEST_LIST])
 def test_a_file_whose_header_cannot_be_written_is_closed(bank: Bank, connect: Connect, deed: str, kind: Kind) -> None:
