@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyiceberg.table.update import AssertTableUUID, SetSnapshotRefUpdate
 
 from seriatim.commit import RetryPolicy, Rewrite
 from seriatim.errors import HistoryCutError, OutcomeUnknownError, TableReplacedError, UnconfirmedConflictError
@@ -96,7 +95,7 @@ def test_an_operation_that_was_rolled_back_is_applied_again(bank: Bank) -> None:
     """Ids live in the summary, which follows a rollback: rows and id are there together, or neither."""
     before = bank.head()
     call(bank, Deposit(10), "undone")
-    _roll_back(bank, before)
+    bank.roll_back(before)
     assert bank.balances()[1] == 100
 
     receipt = call(bank, Deposit(10), "undone")
@@ -110,7 +109,7 @@ def test_a_rollback_between_read_and_write_is_a_conflict(bank: Bank) -> None:
     before = bank.head()
     bank.deposit(5)
 
-    call(bank, Deposit(10, lambda: _roll_back(bank, before)))
+    call(bank, Deposit(10, lambda: bank.roll_back(before)))
 
     assert bank.balances()[1] == 110
 
@@ -121,7 +120,7 @@ def test_a_zombie_that_commits_after_the_table_came_back_to_its_base_is_refused(
 
     def meanwhile() -> None:
         bank.deposit(5)
-        _roll_back(bank, before)
+        bank.roll_back(before)
 
     catalog = bank.connect().fail(Fault(REPORTS["ConnectionError"](), Landing.BEFORE_NEXT_COMMIT, meanwhile))
     try:
@@ -145,18 +144,3 @@ def test_a_change_that_raises_leaves_nothing(bank: Bank) -> None:
 
     assert caught.value is trouble
     assert bank.balances() == {1: 100, 2: 200, 3: 300}
-
-
-def _roll_back(bank: Bank, snapshot_id: int | None) -> None:
-    assert snapshot_id is not None
-    with bank.rival() as catalog:
-        table = catalog.load_table(bank.identifier)
-        update = SetSnapshotRefUpdate(
-            ref_name="main",
-            type="branch",
-            snapshot_id=snapshot_id,
-            max_ref_age_ms=None,
-            max_snapshot_age_ms=None,
-            min_snapshots_to_keep=None,
-        )
-        catalog.commit_table(table, (AssertTableUUID(uuid=table.metadata.table_uuid),), (update,))

@@ -140,14 +140,18 @@ class Bank:
     def roll_back_a_deposit(self, amount: int) -> None:
         """Deposit `amount`, then set the table back to the snapshot before."""
         before = self.head()
-        assert before is not None
         self.deposit(amount)
+        self.roll_back(before)
+
+    def roll_back(self, snapshot_id: int | None) -> None:
+        """Set the table back to one of its snapshots."""
+        assert snapshot_id is not None
         with self.rival() as catalog:
             table = catalog.load_table(self.identifier)
             back = SetSnapshotRefUpdate(
                 ref_name="main",
                 type="branch",
-                snapshot_id=before,
+                snapshot_id=snapshot_id,
                 max_ref_age_ms=None,
                 max_snapshot_age_ms=None,
                 min_snapshots_to_keep=None,
