@@ -131,6 +131,28 @@ def test_a_delete_that_found_no_row_and_has_no_name_comes_before_the_row(empty_b
     assert bank.balances() == {2: 9, 11: 1_100}
 
 
+@pytest.mark.parametrize(("rival_id", "calls"), [(1, 2), (11, 2), (21, 2), (31, 1)])
+def test_every_read_counts_and_so_does_what_is_written(empty_bank: Bank, rival_id: int, calls: int) -> None:
+    """Reads accounts 1 and 11, rewrites 21: a rival at any of these three is a conflict, one at 31 is none."""
+    rows = [{"id": id_, "bal": 10 * id_} for id_ in (1, 11, 21, 31)]
+    bank = empty_bank.create(rows, file_per_row=True)
+    seen: list[int] = []
+
+    def change(base: Base) -> Change:
+        total = sum(base.read(where=f"id == {id_}")["bal"][0].as_py() for id_ in (1, 11))
+        if not seen:
+            bank.change(rival_id, bal=7)
+        seen.append(total)
+        return Rewrite(accounts((21, total)), keys="id")
+
+    receipt = call(bank, change)
+
+    left = {1: 10, 11: 110, 21: 210, 31: 310, rival_id: 7}
+    assert (len(seen), receipt.rebases) == (calls, 2 - calls)
+    assert bank.balances() == {**left, 21: left[1] + left[11]}
+    assert bank.inventory().unreachable == []
+
+
 def test_an_append_alone_reads_nothing(bank: Bank) -> None:
     """Whatever a rival does to rows, a blind append comes after it."""
     balances = {1: 7, 2: 200, 3: 300, 2_000: 5}
@@ -434,6 +456,38 @@ def test_a_harmless_change_before_a_compaction_stays_harmless(empty_bank: Bank) 
 
     assert (len(deposit.bases), _replanned(told)) == (1, [True])
     assert bank.balances() == {**LEFT, 2: 210, 12: 7}
+
+
+def test_a_compaction_hides_no_change_before_it(empty_bank: Bank) -> None:
+    """From base to head only a compaction would be seen, if the two were compared; each step is looked at by itself."""
+    bank = _two_files(empty_bank)
+
+    def meanwhile() -> None:
+        bank.change(2, bal=7)
+        compact(bank)
+
+    deposit = Deposit(10, meanwhile, account_id=2)
+    receipt = call(bank, deposit)
+
+    assert (len(deposit.bases), receipt.rebases) == (2, 0)
+    assert bank.balances() == {**LEFT, 2: 17}
+
+
+def test_a_harmless_change_after_a_compaction_of_our_file_is_harmless(empty_bank: Bank) -> None:
+    """The file of the compaction is no file of the change that came after it."""
+    bank = _two_files(empty_bank)
+    is_first = _is_first(bank)
+
+    def meanwhile() -> None:
+        compact(bank, is_first)
+        bank.change(12, bal=7)
+
+    deposit, told = Deposit(10, meanwhile, account_id=2), Told()
+    call(bank, deposit, observer=told)
+
+    assert (len(deposit.bases), _replanned(told)) == (1, [True])
+    assert bank.balances() == {**LEFT, 2: 210, 12: 7}
+    assert bank.inventory().unreachable == []
 
 
 def test_rivals_one_after_another_cost_a_rebase_each(empty_bank: Bank) -> None:

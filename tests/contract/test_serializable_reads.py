@@ -219,6 +219,23 @@ def test_a_rival_that_may_have_touched_what_was_read_makes_it_be_computed_again(
     check_serial(bank, total)
 
 
+@pytest.mark.parametrize(("account_id", "calls"), [(2, 1), (1, 2)])
+def test_a_file_is_judged_by_the_partition_spec_that_it_was_written_with(
+    empty_bank: Bank, account_id: int, calls: int
+) -> None:
+    """Without bounds, its region in the former spec alone tells what a file can hold; the present one has none."""
+    case = Case("region == 'north'", close(account_id), "region", metrics="none")
+    bank = case.create(empty_bank)
+    with bank.rival() as catalog, catalog.load_table(bank.identifier).update_spec() as update:
+        update.remove_field("part")
+    total = Total(bank, case.where, case.rival)
+
+    receipt = call(bank, total)
+
+    assert (len(total.seen), receipt.rebases) == (calls, 2 - calls)
+    check_serial(bank, total)
+
+
 def check_serial(bank: Bank, total: Total) -> None:
     """The table is as the rival left it, and one row more: the sum of what is read of it now, which comes after it."""
     *others, result = bank.rows()
