@@ -13,6 +13,7 @@ from uuid import UUID
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
@@ -94,7 +95,7 @@ class Ready:
     write: Callable[[Table], None]
     words: Mapping[str, str]  # for the summary of each snapshot
     staged_files: Sequence[str]  # written before the attempt, and of use to a later one
-    rows_written: int
+    rows: tuple[int, int] | None  # written and removed; None: as the snapshots say
     refusals: tuple[type[Exception], ...] = ()  # what `write` may raise to say that the base has moved
     may_write_nothing: bool = False
 
@@ -121,7 +122,7 @@ class _Done:
     """What an attempt does if it lands."""
 
     already_applied: dict[str, int | None]
-    rows_written: int
+    rows: tuple[int, int] | None  # written and removed; None: as the snapshots say
 
 
 class Call:
@@ -209,7 +210,7 @@ class Call:
     ) -> bool:
         page = ledger.next(self._settings.names, pending, self._settings.clock.now_ms())
         words = {**summary.words(new_id(), pending, ledger.pin, self._settings.writer), **ready.words, **page.words}
-        done = _Done(applied, ready.rows_written)
+        done = _Done(applied, ready.rows)
 
         def write(handle: Table) -> None:
             gate, io = handle.catalog, handle.io  # Those of the attempt: what is written now goes if it dies.
@@ -250,24 +251,32 @@ class Call:
         self._notify(OutcomeLookedUp(self._name, ids, outcome))
 
     def _nothing_to_do(self, pin: Pin, applied: dict[str, int | None]) -> Receipt:
-        return self._receipt_of(pin.snapshot_id, (), _Done(applied, rows_written=0))
+        return self._receipt_of(pin.snapshot_id, (), _Done(applied, rows=None))
 
     def _receipt(self, landed: Attempt[_Done]) -> Receipt:
-        ids = tuple(snapshot.snapshot_id for snapshot in landed.staged)
-        return self._receipt_of(landed.pin.snapshot_id, ids, landed.result)
+        return self._receipt_of(landed.pin.snapshot_id, landed.staged, landed.result)
 
-    def _receipt_of(self, base_snapshot_id: int | None, snapshot_ids: tuple[int, ...], done: _Done) -> Receipt:
+    def _receipt_of(self, base_snapshot_id: int | None, staged: Sequence[Snapshot], done: _Done) -> Receipt:
+        written, removed = done.rows or (_total(staged, "added-records"), _total(staged, "deleted-records"))
         return Receipt(
             table=self._name,
             operation_ids=self._settings.operation_ids,
             base_snapshot_id=base_snapshot_id,
-            snapshot_ids=snapshot_ids,
+            snapshot_ids=tuple(snapshot.snapshot_id for snapshot in staged),
             attempts=self.attempts.count,
             conflicts=tuple(self._conflicts),
             already_applied=done.already_applied,
-            rows_written=done.rows_written,
+            rows_written=written,
+            rows_removed=removed,
+            files_added=_total(staged, "added-data-files"),
+            files_removed=_total(staged, "deleted-data-files"),
             waited_s=self._waited_s,
         )
+
+
+def _total(staged: Sequence[Snapshot], key: str) -> int:
+    """Add up what the summaries of a commit's snapshots say."""
+    return sum(int(snapshot.summary.additional_properties.get(key, 0)) for snapshot in staged if snapshot.summary)
 
 
 def _winner(metadata: TableMetadata, pin: Pin, now: Pin | None) -> Winner | None:

@@ -84,7 +84,7 @@ class _PinnedWork:
             lambda handle: self._write(handle, pending),
             {summary.READS: "everything"},
             staged_files=(),
-            rows_written=0,
+            rows=None,
             may_write_nothing=True,
         )
 

@@ -98,7 +98,7 @@ class Preparation(Generic[R]):
         if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
             words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
         write = partial(submit, staged=staged, branch=self._settings.branch)
-        return Ready(write, words, staged.locations, staged.rows_added)
+        return Ready(write, words, staged.locations, (staged.rows_added, staged.rows_removed))
 
     def _tell(self, before: Pin, now: Pin, found: Effect, attempt: int) -> None:
         name, moved = self._attempts.name, (before.snapshot_id, now.snapshot_id)

@@ -50,7 +50,10 @@ class Receipt:
     attempts: int
     conflicts: tuple[Conflict, ...] = ()
     already_applied: Mapping[str, int | None] = field(default_factory=dict)
-    rows_written: int = 0
+    rows_written: int = 0  # by `apply`: rows of the change, without those that were only carried over to another file
+    rows_removed: int = 0
+    files_added: int = 0
+    files_removed: int = 0
     rebases: int = 0
     waited_s: float = 0.0
 

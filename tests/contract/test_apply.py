@@ -25,7 +25,9 @@ def test_a_change_lands_on_the_base_it_read(bank: Bank) -> None:
     assert bank.balances() == {1: 110, 2: 200, 3: 300}
     assert receipt.base_snapshot_id == base_id
     assert receipt.snapshot_ids[-1] == bank.head()
-    assert (receipt.attempts, receipt.conflicts, receipt.rows_written) == (1, (), 1)
+    assert (receipt.attempts, receipt.conflicts) == (1, ())
+    assert (receipt.rows_written, receipt.rows_removed) == (1, 1)
+    assert (receipt.files_added, receipt.files_removed) == (1, 1)
     for snapshot_id in receipt.snapshot_ids:
         snapshot = bank.table().snapshot_by_id(snapshot_id)
         assert snapshot is not None

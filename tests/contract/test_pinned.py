@@ -102,6 +102,8 @@ def test_several_operations_land_as_one_commit(bank: Bank) -> None:
 
     assert len(catalog.submitted) == 1
     assert len(receipt.snapshot_ids) >= 2
+    assert (receipt.files_added, receipt.files_removed) == (2, 1)
+    assert receipt.rows_written - receipt.rows_removed == 0  # One row came, one went; others moved to another file.
     assert bank.balances() == {2: 200, 3: 300, 4: 50}
 
 
