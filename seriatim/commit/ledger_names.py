@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from seriatim.commit.partitions import Partitions
 from seriatim.commit.streams import Stream
 from seriatim.errors import InvalidChangeError
+
+_NAME_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,18 @@ class Names:
         """Check what the caller gave.
 
         Raises:
-            InvalidChangeError: the operation ids are not distinct non-empty strings.
+            InvalidChangeError: the operation ids are not distinct strings of 1 to 1,000 characters.
         """
         names = cls(_checked(operation_ids), partitions, stream, issued_at_ms)
         if len(set(names.operation_ids)) < len(names.operation_ids):
             raise InvalidChangeError(
                 f"an operation is named twice in {list(names.operation_ids)}; each names one change"
+            )
+        too_long = [name for name in names.operation_ids if len(name) > _NAME_MAX]
+        if too_long:
+            raise InvalidChangeError(
+                f"the operation id {too_long[0][:60]!r}... has {len(too_long[0])} characters; {_NAME_MAX} are allowed, "
+                f"as each commit carries it"
             )
         return names
 

@@ -18,18 +18,7 @@ FILES = (Kind.DATA, Kind.MANIFEST, Kind.MANIFEST_LIST)
 START = {1: 100, 2: 200, 3: 300}
 SOME = ("rewrite", "pinned overwrite", "account function")  # One of each function.
 APPENDS = ("append", "insert", "pinned append")
-START = {1: 100, 2: 200, 3: 300}
-SOME = ("rewrite", "pinned overwrite", "account function")  # One of each function.
-APPENDS = ("append", "insert", "pinned append")  # They write one manifest; the others two or more, in threads.
-_left_by_threads = pytest.mark.xfail(
-    strict=False,  # Which thread is faster is chance.
-    reason="BUG, residue: the manifest that another thread of PyIceberg's still writes is left (see test_interrupts)",
-)
-WRITTEN = [
-    pytest.param(deed, kind, marks=[_left_by_threads] if kind is Kind.MANIFEST and deed not in APPENDS else [])
-    for deed in DEEDS
-    for kind in FILES
-]
+WRITTEN = [(deed, kind) for deed in DEEDS for kind in FILES]
 deeds = pytest.mark.parametrize("deed", DEEDS)
 
 
