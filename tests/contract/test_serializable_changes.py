@@ -203,6 +203,28 @@ def _append(bank: Bank, *rows: tuple[int, int]) -> None:
         catalog.load_table(bank.identifier).append(accounts(*rows))
 
 
+IN_ORDER: dict[str, tuple[list[Any], dict[int, int]]] = {
+    "add, take away": ([Append(accounts((9, 1))), Delete(where="id == 9")], {1: 100, 2: 200, 3: 300}),
+    "take away, add": ([Delete(where="id > 1"), Append(accounts((2, 5)))], {1: 100, 2: 5}),
+    "add, rewrite": ([Append(accounts((9, 1))), Rewrite(accounts((9, 2)), keys="id")], {1: 100, 2: 200, 3: 300, 9: 2}),
+    "rewrite twice": ([Upsert(accounts((1, 5)), "id"), Upsert(accounts((1, 6)), "id")], {1: 6, 2: 200, 3: 300}),
+    "replace, take away": ([Rewrite(accounts((1, 5), (2, 6)), where="id > 0"), Delete(where="bal == 5")], {2: 6}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", IN_ORDER)
+def test_several_edits_are_one_commit_in_their_order(bank: Bank, order: str) -> None:
+    """Each is applied to what the ones before it left, and no reader sees anything between."""
+    edits, balances = IN_ORDER[order]
+
+    receipt = call(bank, lambda base: edits)
+
+    assert bank.balances() == balances
+    assert len(bank.rows()) == len(balances)
+    assert len(receipt.snapshot_ids) == (0 if order == "add, take away" else 1)  # Nothing is left of that one.
+    assert bank.inventory().unreachable == []
+
+
 # The form of the table.
 
 
