@@ -10,6 +10,7 @@ from seriatim.commit.partitions import Partitions
 from seriatim.commit.pinned_call import pinned
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
+from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.streams import Stream
 from seriatim.commit.writer import Writer
 
@@ -28,6 +29,7 @@ __all__ = [
     "Observer",
     "Partitions",
     "Receipt",
+    "RetentionPolicy",
     "RetryPolicy",
     "Rewrite",
     "Stream",

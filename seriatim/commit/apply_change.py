@@ -17,6 +17,7 @@ from seriatim.commit.partitions import Partitions
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.prepare import Compute, Preparation
 from seriatim.commit.receipt import Receipt
+from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.streams import Stream
 from seriatim.commit.writer import Writer
 from seriatim.system import Clock
@@ -33,6 +34,7 @@ def apply(  # noqa: PLR0913  # Options, by name.
     issued_at_ms: int | None = None,
     policy: RetryPolicy | None = None,
     ledger: LedgerPolicy | None = None,
+    retention: RetentionPolicy | None = None,
     branch: str = MAIN_BRANCH,
     expected_base: int | AnyBase | None = ANY_BASE,
     writer: Writer | None = None,
@@ -66,6 +68,6 @@ def apply(  # noqa: PLR0913  # Options, by name.
         InvalidChangeError: the change does not fit the table; nothing was written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
-    settings = Settings.of(names, branch, expected_base, policy, ledger, writer, observer, clock, chance)
+    settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
     call = Call(catalog, identifier, settings)
     return call.run(Preparation(change, call.attempts, settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -35,6 +35,7 @@ class Attempt(Generic[R]):
     files: tuple[str, ...]
     reported: Exception | None  # None: the catalog said yes
     result: R
+    is_named: bool = False  # whether it has operation ids, by which the ledger knows it when its snapshots are gone
 
     @property
     def is_refused(self) -> bool:
@@ -110,6 +111,7 @@ class Attempts(Generic[R]):
         *,
         words: Mapping[str, str] | None = None,
         staged_files: Sequence[str] = (),
+        is_named: bool = False,
         refusals: tuple[type[Exception], ...] = (CommitFailedException, ValidationException),
     ) -> bool:
         """Let `write` commit to the loaded `table` once, pinned to what was loaded, and return whether it landed.
@@ -117,7 +119,8 @@ class Attempts(Generic[R]):
         False: it lost, or its outcome is open; the next `load` tells. What `write` raises before anything is submitted
         comes out as it is, unless it is one of `refusals`, by which PyIceberg speaks of a conflict. True with nothing
         `landed`: `write` submitted nothing. `words` go into the summary of each snapshot. `staged_files` were written
-        before, and may be of use to a later attempt: they are the caller's to `drop`.
+        before, and may be of use to a later attempt: they are the caller's to `drop`. `is_named` says that the commit
+        carries operation ids, and that the caller looks them up in the ledger before each attempt.
         """
         self.count += 1
         self._lost = self._failure = None
@@ -139,7 +142,7 @@ class Attempts(Generic[R]):
             self._failure = gate.reported or err
         finally:
             table.catalog, table.io = catalog, io
-        attempt = Attempt(self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result)
+        attempt = Attempt(self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result, is_named)
         if gate.is_submitted and not gate.is_landed:
             self._lost = attempt
             self._open.append(attempt)
@@ -166,6 +169,11 @@ class Attempts(Generic[R]):
             if not self._open:
                 raise
             raise self._unknown_after(err, "the attempt after it failed") from err
+
+    def recorded(self, snapshot_ids: Collection[int | None]) -> Attempt[R] | None:
+        """Return the attempt that made one of these snapshots, which may be gone by now; None: others made them."""
+        made = {snapshot.snapshot_id: attempt for attempt in self._kept for snapshot in attempt.staged}
+        return next((made[id_] for id_ in snapshot_ids if id_ in made), None)
 
     def spare(self, files: Sequence[str]) -> None:
         """Keep these files, though an attempt that used them may be dead: the next one is to use them again."""
@@ -226,6 +234,8 @@ class Attempts(Generic[R]):
                     dead.append(attempt)
                 case Outcome.OPEN:
                     still_open.append(attempt)
+                case Outcome.HIDDEN if attempt.is_named:
+                    self._kept.append(attempt)
                 case Outcome.HIDDEN:
                     self._kept.append(attempt)
                     unknown.setdefault("snapshots that would tell were expired since", []).append(attempt)

@@ -46,7 +46,7 @@ class Gate:
         self._pin = pin
         self._words = words
         self._before: Sequence[TableUpdate] = ()
-        self._after: Callable[[Snapshot], Sequence[TableUpdate]] = _nothing
+        self._after: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]] = _nothing
         self.staged: tuple[Snapshot, ...] = ()
         self.is_submitted = False
         self.is_landed = False
@@ -56,8 +56,10 @@ class Gate:
         """Hand every other call to the catalog."""
         return getattr(self._catalog, name)
 
-    def accompany(self, before: Sequence[TableUpdate], after: Callable[[Snapshot], Sequence[TableUpdate]]) -> None:
-        """Land further updates in the same commit; `after` gets its last snapshot, just before it is submitted."""
+    def accompany(
+        self, before: Sequence[TableUpdate], after: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]]
+    ) -> None:
+        """Land further updates in the same commit; `after` gets those of the commit, just before it is submitted."""
         self._before, self._after = before, after
 
     def commit_table(
@@ -75,7 +77,7 @@ class Gate:
         for number, snapshot in enumerate(staged, 1):
             self._describe(snapshot, number, len(staged))
         if staged:
-            updates = (*self._before, *updates, *self._after(staged[-1]))
+            updates = (*self._before, *updates, *self._after(updates))
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
         self.staged = staged
         self.is_submitted = True
@@ -105,6 +107,6 @@ class Gate:
             parent = snapshot.snapshot_id
 
 
-def _nothing(snapshot: Snapshot) -> Sequence[TableUpdate]:
-    del snapshot
+def _nothing(updates: Sequence[TableUpdate]) -> Sequence[TableUpdate]:
+    del updates
     return ()

@@ -16,7 +16,13 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import StatisticsFile
-from pyiceberg.table.update import RemoveStatisticsUpdate, SetSnapshotRefUpdate, SetStatisticsUpdate, TableUpdate
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    RemoveStatisticsUpdate,
+    SetSnapshotRefUpdate,
+    SetStatisticsUpdate,
+    TableUpdate,
+)
 
 from seriatim.commit import ledger_file, ledger_words
 from seriatim.commit.ledger_file import Contents, Encoded
@@ -192,10 +198,11 @@ class NextPage:
     encoded: Encoded | None = None  # None: the file, if there is one, was there before
     removals: tuple[TableUpdate, ...] = ()  # what is to go before the commit's own updates
 
-    def updates(self, io: FileIO, snapshot: Snapshot) -> tuple[TableUpdate, ...]:
+    def updates(self, io: FileIO, committed: Sequence[TableUpdate]) -> tuple[TableUpdate, ...]:
         """Write the new ledger file, if there is one, and return what is to land with the commit's last snapshot."""
         if not self.words:
             return ()
+        snapshot = [update.snapshot for update in committed if isinstance(update, AddSnapshotUpdate)][-1]
         updates: list[TableUpdate] = []
         if self.file is not None:
             if self.encoded is not None:

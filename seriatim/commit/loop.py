@@ -11,15 +11,17 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import TableUpdate
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
 from seriatim.commit.attempts import Attempt, Attempts
 from seriatim.commit.gate import Gate
-from seriatim.commit.ledger import Ledger
+from seriatim.commit.ledger import Ledger, NextPage
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.lineage import after
@@ -28,6 +30,7 @@ from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
+from seriatim.commit.retention import RetentionPolicy, expiry
 from seriatim.commit.writer import Writer
 from seriatim.errors import ConflictError, TableReplacedError
 from seriatim.system import Clock, SystemClock, new_id, new_random
@@ -51,6 +54,7 @@ class Settings:
     expected_base: int | AnyBase | None
     policy: RetryPolicy
     ledger: LedgerPolicy
+    retention: RetentionPolicy
     writer: Writer
     observer: Observer
     clock: Clock
@@ -64,6 +68,7 @@ class Settings:
         expected_base: int | AnyBase | None,
         policy: RetryPolicy | None,
         ledger: LedgerPolicy | None,
+        retention: RetentionPolicy | None,
         writer: Writer | None,
         observer: Observer | None,
         clock: Clock | None,
@@ -76,6 +81,7 @@ class Settings:
             expected_base=expected_base,
             policy=policy or RetryPolicy(),
             ledger=ledger or LedgerPolicy(),
+            retention=retention or RetentionPolicy(),
             writer=writer or Writer(),
             observer=observer or Silent(),
             clock=clock or SystemClock(),
@@ -173,20 +179,21 @@ class Call:
         ids = self._settings.operation_ids
         ledger = Ledger.at(self._name, table, pin, self._settings.ledger)
         applied = ledger.applied(self._settings.names)
+        if recorded := self.attempts.recorded(applied.values()):
+            return self._receipt(recorded)
         pending = tuple(id_ for id_ in ids if id_ not in applied)
         if ids and not pending:
             return self._nothing_to_do(pin, applied)
         self._require_expected(pin)
         self._notify(AttemptBegun(self._name, pending, number, pin.snapshot_id))
         ready = work.ready(table, pin, pending, number)
-        if ready is None:
-            return self._nothing_to_do(pin, applied)
-        if not self._submit(table, ledger, pending, ready, applied):
+        is_done = ready is None or self._submit(table, ledger, pending, ready, applied)
+        if not is_done:
             table, _ = self._refresh()
-        elif self.attempts.landed is None:
-            return self._nothing_to_do(pin, applied)
         if self.attempts.landed:
             return self._receipt(self.attempts.landed)
+        if is_done:
+            return self._nothing_to_do(pin, applied)
         self._report(number, pin, table.metadata, pending, self._settings.clock.monotonic_s() - begun_s)
         return None
 
@@ -208,22 +215,41 @@ class Call:
     def _submit(
         self, table: Table, ledger: Ledger, pending: tuple[str, ...], ready: Ready, applied: dict[str, int | None]
     ) -> bool:
-        page = ledger.next(self._settings.names, pending, self._settings.clock.now_ms())
+        now_ms = self._settings.clock.now_ms()
+        page = ledger.next(self._settings.names, pending, now_ms)
         words = {**summary.words(new_id(), pending, ledger.pin, self._settings.writer), **ready.words, **page.words}
         done = _Done(applied, ready.rows)
 
         def write(handle: Table) -> None:
             gate, io = handle.catalog, handle.io  # Those of the attempt: what is written now goes if it dies.
             assert isinstance(gate, Gate)
-            gate.accompany(page.removals, partial(page.updates, io))
+            gate.accompany(page.removals, partial(self._accompanying, page, io, table.metadata, now_ms))
             ready.write(handle)
 
         is_done = self.attempts.submit(
-            table, write, done, words=words, staged_files=ready.staged_files, refusals=ready.refusals
+            table,
+            write,
+            done,
+            words=words,
+            staged_files=ready.staged_files,
+            is_named=bool(pending and page.words),
+            refusals=ready.refusals,
         )
         if is_done and self.attempts.landed is None and not ready.may_write_nothing:
             raise RuntimeError(f"{self._name}: PyIceberg wrote nothing, or by-passed the gate; check its version")
         return is_done
+
+    def _accompanying(
+        self, page: NextPage, io: FileIO, metadata: TableMetadata, now_ms: int, updates: Sequence[TableUpdate]
+    ) -> tuple[TableUpdate, ...]:
+        """Return what lands with the commit: its ledger, and the expiry of the history that the ledger tells of."""
+        of_ledger = page.updates(io, updates)
+        if not page.words:
+            return ()  # The operations of the history are nowhere else.
+        return (
+            *of_ledger,
+            *expiry(metadata, self._settings.branch, self._settings.retention, (*updates, *of_ledger), now_ms),
+        )
 
     def _report(
         self, number: int, pin: Pin, metadata: TableMetadata, pending: tuple[str, ...], wasted_s: float

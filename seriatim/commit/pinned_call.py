@@ -21,6 +21,7 @@ from seriatim.commit.partitions import Partitions
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Receipt
+from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.staging import Staged
 from seriatim.commit.streams import Stream
 from seriatim.commit.submission import submit
@@ -39,6 +40,7 @@ def pinned(  # noqa: PLR0913  # Options, by name.
     issued_at_ms: int | None = None,
     policy: RetryPolicy | None = None,
     ledger: LedgerPolicy | None = None,
+    retention: RetentionPolicy | None = None,
     branch: str = MAIN_BRANCH,
     expected_base: int | AnyBase | None = ANY_BASE,
     writer: Writer | None = None,
@@ -58,7 +60,7 @@ def pinned(  # noqa: PLR0913  # Options, by name.
         As `apply`. What `fn` raises comes out as it is, and nothing is written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
-    settings = Settings.of(names, branch, expected_base, policy, ledger, writer, observer, clock, chance)
+    settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
     call = Call(catalog, identifier, settings)
     return call.run(_PinnedWork(fn, call.attempts.name, settings))
 
@@ -98,7 +100,8 @@ class _PinnedWork:
         try:
             self.fn(handle)
             if not deferral.has_snapshots and (pending or deferral.updates):
-                submit(handle, Staged(), self.settings.branch)  # Something that the commit can be known by.
+                now_ms = self.settings.clock.now_ms()
+                submit(handle, Staged(), self.settings.branch, now_ms)  # Something that the commit can be known by.
         finally:
             handle.catalog = gate
         deferral.flush(self.settings.branch)

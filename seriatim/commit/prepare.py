@@ -97,7 +97,7 @@ class Preparation(Generic[R]):
             words[summary.SUMS] = json.dumps(prepared.sums, sort_keys=True)
         if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
             words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
-        write = partial(submit, staged=staged, branch=self._settings.branch)
+        write = partial(submit, staged=staged, branch=self._settings.branch, now_ms=self._settings.clock.now_ms())
         return Ready(write, words, staged.locations, (staged.rows_added, staged.rows_removed))
 
     def _tell(self, before: Pin, now: Pin, found: Effect, attempt: int) -> None:

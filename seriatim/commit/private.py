@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -19,9 +18,8 @@ from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
-from pyiceberg.table import FileScanTask, Transaction
+from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 _log = logging.getLogger(__name__)
 
@@ -45,16 +43,6 @@ def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
 def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:
     """Return what tells from a data file's column bounds and counts whether it may hold a row that fits."""
     return _InclusiveMetricsEvaluator(schema, condition, case_sensitive=True, include_empty_files=True).eval
-
-
-def producer(transaction: Transaction, branch: str, *, is_append: bool) -> _SnapshotProducer[Any]:
-    """Return what makes a snapshot that adds and, unless it is an append, removes data files.
-
-    An append merges manifests if the table's properties say so.
-    """
-    if is_append:
-        return transaction._append_snapshot_producer({}, branch=branch)
-    return transaction.update_snapshot(branch=branch).overwrite()
 
 
 def delete_old_metadata(catalog: Catalog, io: FileIO, before: TableMetadata, after: TableMetadata) -> None:

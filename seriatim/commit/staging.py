@@ -17,6 +17,7 @@ from seriatim.commit import private
 from seriatim.commit.conditions import provable
 from seriatim.commit.edits import Step
 from seriatim.commit.selection import Keys
+from seriatim.commit.sorting import in_order, marked
 from seriatim.errors import InvalidChangeError, RowNotFoundError
 from seriatim.system import new_id
 
@@ -31,6 +32,7 @@ class Staged:
     removed: tuple[DataFile, ...] = ()
     rows_added: int = 0  # rows of the change, without those that were only carried over
     rows_removed: int = 0  # rows of the table that are there no more
+    is_rewritten: bool = False  # the same rows in other files: a compaction
 
     @property
     def locations(self) -> tuple[str, ...]:
@@ -117,9 +119,10 @@ class _Stage:
         if not rows:
             return
         schema = self._table.schema().as_arrow()
-        together = pa.concat_tables([each.cast(schema) for each in rows])
+        together = in_order(self._table.metadata, pa.concat_tables([each.cast(schema) for each in rows]))
         self._require_partitions(together)
-        written = tuple(private.write_files(self._table.metadata, self._io, together, new_id()))
+        files = private.write_files(self._table.metadata, self._io, together, new_id())
+        written = tuple(marked(self._table.metadata, files))
         if (count := sum(file.record_count for file in written)) != together.num_rows:
             raise InvalidChangeError(
                 f"{self._name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "
