@@ -18,9 +18,22 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit.attempts import Attempts
+from seriatim.commit.change import Rewrite
+from seriatim.commit.edits import steps_of
+from seriatim.commit.landing import Landing
+from seriatim.commit.ledger import Ledger
+from seriatim.commit.ledger_names import Names
+from seriatim.commit.ledger_policy import LedgerPolicy
+from seriatim.commit.retention import RetentionPolicy
+from seriatim.commit.staging import stage
+from seriatim.commit.submission import submit
+from seriatim.commit.writer import Writer
 from seriatim.errors import BalanceError, DuplicateKeyError, RowNotFoundError
+from seriatim.system import SystemClock
 
 _ID, _BALANCE, _ACCOUNT = "id", "bal", 1
+_WHERE = EqualTo(_ID, _ACCOUNT)
+_OVERWRITE = Table.overwrite
 
 
 def commit_with_retry(
@@ -57,7 +70,7 @@ def commit_with_retry(
         if before_commit is not None:
             before_commit(attempt)
         with attempts.shield():
-            has_landed = attempts.submit(table, partial(_overwrite, rows=changed), result=new)
+            has_landed = _submit(attempts, table, changed, new)
         if has_landed:
             return new
     if attempts.is_open:
@@ -82,12 +95,37 @@ def _name(table: object) -> str:
     return ".".join(table.name()) if isinstance(table, Table) else "the table"
 
 
+def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> bool:
+    """Overwrite the row, as one snapshot; return whether that has landed."""
+    pin = attempts.pin
+    if pin is None or Table.overwrite is not _OVERWRITE:
+        # A double, or a table that somebody has prepared: what is to happen is what its own `overwrite` does.
+        return attempts.submit(table, partial(_overwrite, rows=row), result=new)
+    now_ms = SystemClock().now_ms()
+    landing = Landing.on(
+        Ledger.at(attempts.name, table, pin, LedgerPolicy()),
+        table.metadata,
+        Names(),
+        (),
+        retention=RetentionPolicy(),
+        writer=Writer(),
+        now_ms=now_ms,
+    )
+
+    def write(handle: Table) -> None:
+        landing.accompany(handle)
+        steps = steps_of(attempts.name, handle.metadata, Rewrite(row, where=_WHERE))
+        submit(handle, stage(attempts.name, handle, handle.io, pin.snapshot_id, steps), pin.branch, now_ms)
+
+    return attempts.submit(table, write, result=new, words=landing.words)
+
+
 def _overwrite(table: Table, rows: pa.Table) -> None:
-    table.overwrite(rows, overwrite_filter=EqualTo(_ID, _ACCOUNT))
+    table.overwrite(rows, overwrite_filter=_WHERE)
 
 
 def _row(table: Table, name: str) -> pa.Table:
-    rows = table.scan(row_filter=EqualTo(_ID, _ACCOUNT)).to_arrow()
+    rows = table.scan(row_filter=_WHERE).to_arrow()
     if _ID in rows.schema.names:  # A double's scan may not filter.
         rows = rows.filter(pc.equal(rows[_ID], _ACCOUNT))
     if rows.num_rows == 0:

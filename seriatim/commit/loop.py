@@ -6,22 +6,19 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from typing import Final, Protocol
 from uuid import UUID
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import TableUpdate
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
 from seriatim.commit.attempts import Attempt, Attempts
-from seriatim.commit.gate import Gate
-from seriatim.commit.ledger import Ledger, NextPage
+from seriatim.commit.landing import Landing
+from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.lineage import after
@@ -30,7 +27,7 @@ from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt, Winner
-from seriatim.commit.retention import RetentionPolicy, expiry
+from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.writer import Writer
 from seriatim.errors import ConflictError, TableReplacedError
 from seriatim.system import Clock, SystemClock, new_id, new_random
@@ -215,41 +212,33 @@ class Call:
     def _submit(
         self, table: Table, ledger: Ledger, pending: tuple[str, ...], ready: Ready, applied: dict[str, int | None]
     ) -> bool:
-        now_ms = self._settings.clock.now_ms()
-        page = ledger.next(self._settings.names, pending, now_ms)
-        words = {**summary.words(new_id(), pending, ledger.pin, self._settings.writer), **ready.words, **page.words}
-        done = _Done(applied, ready.rows)
+        settings = self._settings
+        landing = Landing.on(
+            ledger,
+            table.metadata,
+            settings.names,
+            pending,
+            retention=settings.retention,
+            writer=settings.writer,
+            now_ms=settings.clock.now_ms(),
+        )
 
         def write(handle: Table) -> None:
-            gate, io = handle.catalog, handle.io  # Those of the attempt: what is written now goes if it dies.
-            assert isinstance(gate, Gate)
-            gate.accompany(page.removals, partial(self._accompanying, page, io, table.metadata, now_ms))
+            landing.accompany(handle)
             ready.write(handle)
 
         is_done = self.attempts.submit(
             table,
             write,
-            done,
-            words=words,
+            _Done(applied, ready.rows),
+            words={**landing.words, **ready.words},
             staged_files=ready.staged_files,
-            is_named=bool(pending and page.words),
+            is_named=landing.is_known_by_name,
             refusals=ready.refusals,
         )
         if is_done and self.attempts.landed is None and not ready.may_write_nothing:
             raise RuntimeError(f"{self._name}: PyIceberg wrote nothing, or by-passed the gate; check its version")
         return is_done
-
-    def _accompanying(
-        self, page: NextPage, io: FileIO, metadata: TableMetadata, now_ms: int, updates: Sequence[TableUpdate]
-    ) -> tuple[TableUpdate, ...]:
-        """Return what lands with the commit: its ledger, and the expiry of the history that the ledger tells of."""
-        of_ledger = page.updates(io, updates)
-        if not page.words:
-            return ()  # The operations of the history are nowhere else.
-        return (
-            *of_ledger,
-            *expiry(metadata, self._settings.branch, self._settings.retention, (*updates, *of_ledger), now_ms),
-        )
 
     def _report(
         self, number: int, pin: Pin, metadata: TableMetadata, pending: tuple[str, ...], wasted_s: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyiceberg
@@ -223,13 +224,43 @@ def test_a_gate_whose_error_pyiceberg_knows_is_caught(
     known: type[Exception],
     report: str,
 ) -> None:
-    """PyIceberg takes it for a proof that nothing landed, and deletes the files of the current snapshot."""
+    """PyIceberg takes it for a proof that nothing landed, and deletes the files of the current snapshot.
+
+    So it goes where PyIceberg writes: on a table that somebody has prepared.
+    """
+    prepare(monkeypatch)
     plant(type("GateError", (known,), {}), monkeypatch)
 
     with pytest.raises(AssertionError):
         check(report)(commit_with_retry, bank)
 
     assert bank.inventory().missing != []
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("check", [lost_reply, last_reply_lost])
+def test_a_table_that_somebody_has_prepared_is_as_safe(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch, check: Callable[[str], Check], report: str
+) -> None:
+    """Its own `overwrite` is called, behind the same gate."""
+    calls = prepare(monkeypatch)
+
+    check(report)(commit_with_retry, bank)
+
+    assert calls != []
+
+
+def prepare(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
+    """Put another `overwrite` in place, which does what it has always done; return the tables that it was called on."""
+    calls: list[Table] = []
+    overwrite = Table.overwrite
+
+    def prepared(table: Table, *args: Any, **options: Any) -> None:
+        calls.append(table)
+        overwrite(table, *args, **options)
+
+    monkeypatch.setattr(Table, "overwrite", prepared)
+    return calls
 
 
 def plant(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
