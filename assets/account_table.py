@@ -24,6 +24,12 @@ _SCHEMA: Final = Schema(
     NestedField(2, "bal", LongType(), required=True, doc="Its balance in minor units (cents)."),
     identifier_field_ids=[1],
 )
+# Fourteen commits a day: ten weeks that the oracle can replay, and metadata files that do not pile up.
+_PROPERTIES: Final = {
+    "history.expire.min-snapshots-to-keep": "1000",
+    "write.metadata.previous-versions-max": "20",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
 
 
 def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer: Writer) -> Receipt | None:
@@ -35,7 +41,7 @@ def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer
     Raises:
         SeriatimError: the accounts could not be opened; nothing may be posted.
     """
-    table = ensure_table(catalog, ACCOUNT_TABLE, _SCHEMA)
+    table = ensure_table(catalog, ACCOUNT_TABLE, _SCHEMA, _PROPERTIES)
     if table.current_snapshot() is not None:
         return None
     return open_accounts(catalog, account_ids, operation_ids=(OPENING,), writer=writer)
