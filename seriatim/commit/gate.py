@@ -45,8 +45,7 @@ class Gate:
         self._catalog = catalog
         self._pin = pin
         self._words = words
-        self._before: Sequence[TableUpdate] = ()
-        self._after: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]] = _nothing
+        self._framed: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]] = tuple
         self.staged: tuple[Snapshot, ...] = ()
         self.is_submitted = False
         self.is_landed = False
@@ -56,11 +55,9 @@ class Gate:
         """Hand every other call to the catalog."""
         return getattr(self._catalog, name)
 
-    def accompany(
-        self, before: Sequence[TableUpdate], after: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]]
-    ) -> None:
-        """Land further updates in the same commit; `after` gets those of the commit, just before it is submitted."""
-        self._before, self._after = before, after
+    def frame(self, framed: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]]) -> None:
+        """Submit what `framed` makes of the commit's updates, so that more can land with them."""
+        self._framed = framed
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -77,7 +74,7 @@ class Gate:
         for number, snapshot in enumerate(staged, 1):
             self._describe(snapshot, number, len(staged))
         if staged:
-            updates = (*self._before, *updates, *self._after(updates))
+            updates = tuple(self._framed(updates))
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))
         self.staged = staged
         self.is_submitted = True
@@ -105,8 +102,3 @@ class Gate:
             if snapshot.parent_snapshot_id != parent:
                 raise GateError(f"snapshot {snapshot.snapshot_id} was not computed from {parent}")
             parent = snapshot.snapshot_id
-
-
-def _nothing(updates: Sequence[TableUpdate]) -> Sequence[TableUpdate]:
-    del updates
-    return ()

@@ -97,7 +97,15 @@ class _Writer:
             ),
             schema_id=self._metadata.current_schema_id,
         )
-        return AddSnapshotUpdate(snapshot=snapshot), self._set_branch()
+        moved = SetSnapshotRefUpdate(
+            ref_name=self._branch,
+            type="branch",
+            snapshot_id=self._id,
+            max_ref_age_ms=None,
+            max_snapshot_age_ms=None,
+            min_snapshots_to_keep=None,
+        )
+        return AddSnapshotUpdate(snapshot=snapshot), moved
 
     def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
         return manifest.fetch_manifest_entry(self._io, discard_deleted=True)
@@ -140,18 +148,6 @@ class _Writer:
         ) as writer:
             writer.add_manifests(sorted(listed, key=lambda each: each.content != ManifestContent.DATA))
         return location
-
-    def _set_branch(self) -> SetSnapshotRefUpdate:
-        """Move the branch, which keeps what its owner has set on it."""
-        ref = self._metadata.refs.get(self._branch)
-        return SetSnapshotRefUpdate(
-            ref_name=self._branch,
-            type="branch",
-            snapshot_id=self._id,
-            max_ref_age_ms=ref.max_ref_age_ms if ref else None,
-            max_snapshot_age_ms=ref.max_snapshot_age_ms if ref else None,
-            min_snapshots_to_keep=ref.min_snapshots_to_keep if ref else None,
-        )
 
 
 def _new_entry(snapshot_id: int, file: DataFile) -> ManifestEntry:
