@@ -47,7 +47,8 @@ def commit_with_retry(
 
     Each of up to `max_retries` attempts loads the table anew, reads the balance, calls `mutate`, then
     `before_commit(attempt)` (counted from 0), and commits on the very snapshot it read. Other rows and the row's other
-    columns keep their values. What `mutate` or `before_commit` raise comes out as it is; nothing is written then.
+    columns keep their values. What `mutate` or `before_commit` raise comes out as it is; that attempt writes nothing
+    then (an earlier one whose reply was lost may land yet).
 
     Raises:
         ConflictError: the table moved under every attempt; nothing was written. A `CommitFailedException`.
@@ -98,7 +99,7 @@ def _name(table: object) -> str:
 def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> bool:
     """Overwrite the row, as one snapshot; return whether that has landed."""
     pin = attempts.pin
-    if pin is None or Table.overwrite is not _OVERWRITE:
+    if pin is None or type(table).overwrite is not _OVERWRITE:
         # A double, or a table that somebody has prepared: what is to happen is what its own `overwrite` does.
         return attempts.submit(table, partial(_overwrite, rows=row), result=new)
     now_ms = SystemClock().now_ms()
@@ -117,7 +118,7 @@ def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> b
         steps = steps_of(attempts.name, handle.metadata, Rewrite(row, where=_WHERE))
         submit(handle, stage(attempts.name, handle, handle.io, pin.snapshot_id, steps), pin.branch, now_ms)
 
-    return attempts.submit(table, write, result=new, words=landing.words)
+    return attempts.submit(table, write, result=new, words=landing.words, tag=landing.tag)
 
 
 def _overwrite(table: Table, rows: pa.Table) -> None:
@@ -136,6 +137,8 @@ def _row(table: Table, name: str) -> pa.Table:
 
 
 def _balance(row: pa.Table, name: str) -> int:
+    if _BALANCE not in row.schema.names:
+        raise BalanceError(name, value=None, reason=f"there is no column {_BALANCE!r}, only {row.schema.names}")
     value = row[_BALANCE][0].as_py()
     if not _is_int(value):
         raise BalanceError(name, value=value, reason="the balance of the row with id 1 must be an integer")

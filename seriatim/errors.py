@@ -86,8 +86,9 @@ class HistoryCutError(SeriatimError):
     def __init__(self, table: str, *, oldest_snapshot_id: int, operation_ids: Sequence[str]) -> None:
         """Build the message from the oldest snapshot that could be reached and the ids that were looked for."""
         super().__init__(
-            f"{table}: the history ends at snapshot {oldest_snapshot_id}, which is not the table's beginning, and "
-            f"{', '.join(operation_ids)} is not in what is left. It may have landed before; nothing was written."
+            f"{table}: the history ends at snapshot {oldest_snapshot_id}, which is not known to be the table's "
+            f"beginning, and {', '.join(operation_ids)} is not in what is left. It may have landed before; nothing was "
+            f"written."
         )
         self.table, self.oldest_snapshot_id, self.operation_ids = table, oldest_snapshot_id, tuple(operation_ids)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
@@ -21,9 +21,19 @@ from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.outcome import Outcome, look_up
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
-from seriatim.errors import ConflictError, OutcomeUnknownError, SeriatimError, UnconfirmedConflictError
+from seriatim.errors import (
+    ConflictError,
+    HistoryCutError,
+    LedgerUnreadableError,
+    OutcomeUnknownError,
+    SeriatimError,
+    UnconfirmedConflictError,
+)
 
 R = TypeVar("R")
+
+_REPLACED: Final = "the table was dropped and created anew since"
+_EXPIRED: Final = "snapshots that would tell were expired since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,7 @@ class Attempt(Generic[R]):
     files: tuple[str, ...]
     reported: Exception | None  # None: the catalog said yes
     result: R
+    tag: str | None = None  # which it moves to its snapshot; None: it moves none
     is_named: bool = False  # whether it has operation ids, by which the ledger knows it when its snapshots are gone
 
     @property
@@ -62,7 +73,7 @@ class Attempts(Generic[R]):
     ) -> None:
         """Begin a call on a branch of a table; `looked_up` is told whenever an outcome was looked up."""
         self._catalog = catalog
-        self._identifier = identifier
+        self._identifier = identifier if isinstance(identifier, str) else tuple(identifier)
         self._branch = branch
         self._looked_up = looked_up
         self._spared: frozenset[str] = frozenset()
@@ -71,13 +82,15 @@ class Attempts(Generic[R]):
         self.landed: Attempt[R] | None = None  # None: none has landed, as far as is known
         self.pin: Pin | None = None  # of the table as last loaded; None: nothing was loaded, or a double
         self._open: list[Attempt[R]] = []
+        self._passed: list[Attempt[R]] = []  # could land only if what came after their base were taken back
         self._kept: list[Attempt[R]] = []  # what may have landed where it can no longer be seen
+        self._hidden: list[Attempt[R]] = []  # those of them that the ledger tells of
         self._lost: Attempt[R] | None = None  # the last one, if it was submitted and did not say yes
         self._failure: Exception | None = None  # what the last attempt failed with
 
     @property
     def is_open(self) -> bool:
-        """Whether the outcome of an attempt is still to be looked up."""
+        """Whether an attempt may land yet."""
         return bool(self._open)
 
     @property
@@ -109,8 +122,10 @@ class Attempts(Generic[R]):
         write: Callable[[Table], None],
         result: R,
         *,
+        is_callers: bool = False,
         words: Mapping[str, str] | None = None,
         staged_files: Sequence[str] = (),
+        tag: str | None = None,
         is_named: bool = False,
         refusals: tuple[type[Exception], ...] = (CommitFailedException, ValidationException),
     ) -> bool:
@@ -118,16 +133,19 @@ class Attempts(Generic[R]):
 
         False: it lost, or its outcome is open; the next `load` tells. What `write` raises before anything is submitted
         comes out as it is, unless it is one of `refusals`, by which PyIceberg speaks of a conflict. True with nothing
-        `landed`: `write` submitted nothing. `words` go into the summary of each snapshot. `staged_files` were written
-        before, and may be of use to a later attempt: they are the caller's to `drop`. `is_named` says that the commit
-        carries operation ids, and that the caller looks them up in the ledger before each attempt.
+        `landed`: `write` submitted nothing. `is_callers` says that it is code of the caller's: it may write over a file
+        that was there before, which is not the attempt's to remove then.
+
+        `words` go into the summary of each snapshot. `staged_files` were written before, and may be of use to a later
+        attempt: they are the caller's to `drop`. `tag` is the ledger's, which the commit moves. `is_named` says that
+        the commit carries operation ids, and that the caller looks them up in the ledger before each attempt.
         """
         self.count += 1
         self._lost = self._failure = None
         if self.pin is None:
             return self._submit_ungated(table, write)
         catalog, io = table.catalog, table.io
-        gate, recorder = Gate(catalog, self.pin, words or {}), RecordingFileIO(io)
+        gate, recorder = Gate(catalog, self.pin, words or {}), RecordingFileIO(io, spares_existing=is_callers)
         table.catalog, table.io = gate, recorder  # type: ignore[assignment]  # PyIceberg asks a catalog for no more
         try:
             write(table)
@@ -142,7 +160,9 @@ class Attempts(Generic[R]):
             self._failure = gate.reported or err
         finally:
             table.catalog, table.io = catalog, io
-        attempt = Attempt(self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result, is_named)
+        attempt = Attempt(
+            self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result, tag, is_named
+        )
         if gate.is_submitted and not gate.is_landed:
             self._lost = attempt
             self._open.append(attempt)
@@ -163,6 +183,10 @@ class Attempts(Generic[R]):
         """
         try:
             yield
+        except (HistoryCutError, LedgerUnreadableError) as err:
+            if not self._hidden:
+                raise
+            raise self._unknown(self._hidden, _EXPIRED) from err
         except SeriatimError:
             raise
         except Exception as err:
@@ -172,7 +196,7 @@ class Attempts(Generic[R]):
 
     def recorded(self, snapshot_ids: Collection[int | None]) -> Attempt[R] | None:
         """Return the attempt that made one of these snapshots, which may be gone by now; None: others made them."""
-        made = {snapshot.snapshot_id: attempt for attempt in self._kept for snapshot in attempt.staged}
+        made = {snapshot.snapshot_id: attempt for attempt in self._hidden for snapshot in attempt.staged}
         return next((made[id_] for id_ in snapshot_ids if id_ in made), None)
 
     def spare(self, files: Sequence[str]) -> None:
@@ -193,10 +217,11 @@ class Attempts(Generic[R]):
         the table is one.
         """
         head_id = self.pin.snapshot_id if self.pin else None
-        waiting = [attempt for attempt in self._open if attempt.pin.snapshot_id == head_id]
         error: Exception
-        if waiting:
-            error = self._unknown(waiting, f"the table still is at its base, snapshot {head_id}")
+        if any(attempt.pin.snapshot_id == head_id for attempt in self._open):
+            error = self._unknown(self._open, f"the table still is at its base, snapshot {head_id}")
+        elif self._open:
+            error = self._unknown(self._open, f"the table was set back, to snapshot {head_id}, and may be set forward")
         elif self._lost is None and isinstance(self._failure, CommitFailedException):
             return self._failure
         else:
@@ -214,42 +239,33 @@ class Attempts(Generic[R]):
         return True
 
     def _settle(self, io: FileIO, metadata: TableMetadata) -> None:
-        """Look up what is open in the table as it is now; remove the files of what is dead."""
-        dead: list[Attempt[R]] = []
-        unknown: dict[str, list[Attempt[R]]] = {}
-        still_open: list[Attempt[R]] = []
-        told: list[tuple[Attempt[R], Outcome]] = []
-        for attempt in self._open:
+        """Look up what may land in the table as it is now; remove the files of what is dead."""
+        replaced: list[Attempt[R]] = []
+        found: dict[Outcome, list[Attempt[R]]] = {outcome: [] for outcome in Outcome}
+        for attempt in (*self._open, *self._passed):
             if attempt.pin.table_uuid != metadata.table_uuid:
-                self._kept.append(attempt)
-                if not attempt.is_refused:
-                    unknown.setdefault("the table was dropped and created anew since", []).append(attempt)
-                continue
-            outcome = look_up(metadata, attempt.pin, attempt.staged)
-            told.append((attempt, outcome))
-            match outcome:
-                case Outcome.LANDED:
-                    self.landed = attempt
-                case Outcome.DEAD:
-                    dead.append(attempt)
-                case Outcome.OPEN:
-                    still_open.append(attempt)
-                case Outcome.HIDDEN if attempt.is_named:
-                    self._kept.append(attempt)
-                case Outcome.HIDDEN:
-                    self._kept.append(attempt)
-                    unknown.setdefault("snapshots that would tell were expired since", []).append(attempt)
-        self._open = still_open
-        self._remove_files_of(io, dead)
-        self._tell(told)
-        if unknown and self.landed is None:
-            reason, attempts = next(iter(unknown.items()))
-            raise self._unknown(attempts, reason)
+                replaced.append(attempt)
+            else:
+                found[look_up(metadata, attempt.pin, attempt.staged, attempt.tag)].append(attempt)
+        self._open, self._passed = found[Outcome.OPEN], found[Outcome.PASSED]
+        self._kept += [*replaced, *found[Outcome.ABSENT], *found[Outcome.HIDDEN]]
+        self._hidden += [attempt for attempt in found[Outcome.HIDDEN] if attempt.is_named]
+        if found[Outcome.LANDED]:
+            self.landed = found[Outcome.LANDED][-1]
+        self._remove_files_of(io, found[Outcome.DEAD])
+        self._tell(found)
+        self._require_known([attempt for attempt in replaced if not attempt.is_refused], _REPLACED)
+        self._require_known([attempt for attempt in found[Outcome.HIDDEN] if not attempt.is_named], _EXPIRED)
 
-    def _tell(self, told: Sequence[tuple[Attempt[R], Outcome]]) -> None:
-        for attempt, outcome in told:
-            if self._looked_up is not None:
-                self._looked_up(attempt, outcome)
+    def _require_known(self, unknown: Sequence[Attempt[R]], reason: str) -> None:
+        if unknown and self.landed is None:
+            raise self._unknown(unknown, reason)
+
+    def _tell(self, found: Mapping[Outcome, Sequence[Attempt[R]]]) -> None:
+        for outcome, attempts in found.items():
+            for attempt in attempts:
+                if self._looked_up is not None:
+                    self._looked_up(attempt, outcome)
 
     def _remove_files_of(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
         """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""
@@ -258,7 +274,7 @@ class Attempts(Generic[R]):
 
     def _held(self) -> frozenset[str]:
         """Return the files of every attempt that has landed, or may have, or may yet."""
-        attempts = [*self._open, *self._kept, *([self.landed] if self.landed else [])]
+        attempts = [*self._open, *self._passed, *self._kept, *([self.landed] if self.landed else [])]
         return frozenset(file for attempt in attempts for file in attempt.files)
 
     def _unknown_after(self, err: Exception, what: str) -> OutcomeUnknownError:

@@ -62,7 +62,8 @@ class Deferral:
         """Commit everything at once.
 
         Raises:
-            InvalidChangeError: something was committed to another branch.
+            InvalidChangeError: something was committed to another branch, or the branch was set to a snapshot that the
+                call did not make (a rollback): what had been applied would not be known.
         """
         others = {
             update.ref_name
@@ -72,6 +73,15 @@ class Deferral:
         if others:
             name = ".".join(self._handle.name())
             raise InvalidChangeError(f"{name}: the call is for branch {branch!r}, but it committed to {sorted(others)}")
+        made = {update.snapshot.snapshot_id for update in self.updates if isinstance(update, AddSnapshotUpdate)}
+        moves = [update for update in self.updates if isinstance(update, SetSnapshotRefUpdate)]
+        strange = [move.snapshot_id for move in moves if move.ref_name == branch and move.snapshot_id not in made]
+        if strange:
+            name = ".".join(self._handle.name())
+            raise InvalidChangeError(
+                f"{name}: the call set branch {branch!r} to snapshot {strange[-1]}, which it did not make. Nothing was "
+                f"written. Roll back by PyIceberg's manage_snapshots, on a table of your own."
+            )
         if self.updates:
             landed = self._catalog.commit_table(self._handle, self.requirements, self.updates)
             private.delete_old_metadata(self._catalog, self._handle.io, self._base, landed.metadata)

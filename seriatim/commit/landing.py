@@ -13,7 +13,7 @@ from pyiceberg.table.update import SetSnapshotRefUpdate, TableUpdate
 
 from seriatim.commit import summary
 from seriatim.commit.gate import Gate
-from seriatim.commit.ledger import Ledger, NextPage
+from seriatim.commit.ledger import Ledger, NextPage, tag_of
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.retention import RetentionPolicy, expiry
 from seriatim.commit.writer import Writer
@@ -49,6 +49,11 @@ class Landing:
         page = ledger.next(names, pending, now_ms)
         words = {**summary.words(new_id(), pending, ledger.pin, writer), **page.words}
         return cls(words, page, ledger.pin.branch, retention, now_ms, metadata)
+
+    @property
+    def tag(self) -> str | None:
+        """The ledger's tag, which the commit moves; None: the ledger cannot vouch for anything."""
+        return tag_of(self.branch) if self.page.words else None
 
     @property
     def is_known_by_name(self) -> bool:

@@ -66,7 +66,7 @@ class Ledger:
         ref = handle.metadata.refs.get(tag_of(pin.branch))
         if ref is not None and ref.snapshot_ref_type != SnapshotRefType.TAG:
             raise InvalidChangeError(f"{table}: {tag_of(pin.branch)!r} is a branch, but the ledger needs it as its tag")
-        page, cut_at = _page(table, handle, pin)
+        page, cut_at = _page(table, handle, pin, policy)
         return cls(table, page, cut_at, policy, pin, handle)
 
     def applied(self, names: Names) -> dict[str, int | None]:
@@ -212,14 +212,20 @@ class NextPage:
         return tuple(updates)
 
 
-def _page(table: str, handle: Table, pin: Pin) -> tuple[Page, int | None]:
+def _page(table: str, handle: Table, pin: Pin, policy: LedgerPolicy) -> tuple[Page, int | None]:
     """Return what had been applied at the base, and where the walk ended without proof (None: at proof)."""
     later: list[Entry] = []  # Newest first: commits of ours without the ledger's words.
     oldest: Snapshot | None = None
     for snapshot in walk(handle.metadata, pin.snapshot_id):
-        if _has_words(table, snapshot):
-            return _with_later(ledger_words.page_after(snapshot), later), None
-        entry = ledger_words.own_entry(snapshot)
+        try:
+            if _has_words(table, snapshot):
+                return _with_later(ledger_words.page_after(snapshot), later), None
+            entry = ledger_words.own_entry(snapshot)
+        except (ValueError, TypeError, AttributeError) as err:  # No JSON, or not of the form that we write.
+            if policy.accepts_cut_history:
+                return _with_later(Page(), later), snapshot.snapshot_id
+            where = f"snapshot {snapshot.snapshot_id}"
+            raise LedgerUnreadableError(table, location=where, reason=f"its words are damaged: {err}") from err
         if entry.size and not (later and later[-1].ids == entry.ids):  # The parts of one commit say the same ids.
             later.append(entry)
         oldest = snapshot

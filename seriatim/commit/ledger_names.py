@@ -8,9 +8,11 @@ from typing import Final
 
 from seriatim.commit.partitions import Partitions
 from seriatim.commit.streams import Stream
+from seriatim.commit.texts import require_text
 from seriatim.errors import InvalidChangeError
 
 _NAME_MAX: Final = 1_000
+_YEAR_9999_MS: Final = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,14 @@ class Names:
         """Check what the caller gave.
 
         Raises:
-            InvalidChangeError: the operation ids are not distinct strings of 1 to 1,000 characters.
+            InvalidChangeError: the operation ids are not distinct texts of 1 to 1,000 characters, or the time of issue
+                is no integer, or not within the years 1970 to 9999 (seconds and microseconds are not milliseconds).
         """
+        is_int = isinstance(issued_at_ms, int) and not isinstance(issued_at_ms, bool)
+        if issued_at_ms is not None and not (is_int and 0 <= issued_at_ms <= _YEAR_9999_MS):
+            raise InvalidChangeError(
+                f"issued_at_ms is milliseconds since 1970 as an int, not {issued_at_ms!r}. Nothing was written."
+            )
         names = cls(_checked(operation_ids), partitions, stream, issued_at_ms)
         if len(set(names.operation_ids)) < len(names.operation_ids):
             raise InvalidChangeError(
@@ -59,7 +67,4 @@ class Names:
 def _checked(operation_ids: Sequence[object]) -> tuple[str, ...]:
     if isinstance(operation_ids, str):
         raise InvalidChangeError(f"operation_ids is one string, {operation_ids!r}; pass a sequence of them")
-    checked = tuple(id_ for id_ in operation_ids if isinstance(id_, str) and id_)
-    if len(checked) < len(operation_ids):
-        raise InvalidChangeError(f"an operation id is a non-empty string; these are not all: {list(operation_ids)}")
-    return checked
+    return tuple(require_text("an operation id", id_) for id_ in operation_ids)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _WEEK_S: Final = 7 * 24 * 3600
+_MAX: Final = 10**10  # seconds: three centuries
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class LedgerPolicy:
     accepts_cut_history: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse bounds below nothing."""
+        """Refuse bounds below nothing, and such without end."""
         for name in ("window_s", "recent_max", "recent_bytes_max"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < _MAX:
+                raise ValueError(f"{name} must be from 0 to less than {_MAX}, not {getattr(self, name)}")

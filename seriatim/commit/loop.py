@@ -22,7 +22,7 @@ from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.lineage import after
-from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent
+from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent, Unbreakable
 from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
@@ -80,7 +80,7 @@ class Settings:
             ledger=ledger or LedgerPolicy(),
             retention=retention or RetentionPolicy(),
             writer=writer or Writer(),
-            observer=observer or Silent(),
+            observer=Unbreakable(observer or Silent()),
             clock=clock or SystemClock(),
             chance=chance or new_random(),
         )
@@ -100,7 +100,7 @@ class Ready:
     staged_files: Sequence[str]  # written before the attempt, and of use to a later one
     rows: tuple[int, int] | None  # written and removed; None: as the snapshots say
     refusals: tuple[type[Exception], ...] = ()  # what `write` may raise to say that the base has moved
-    may_write_nothing: bool = False
+    is_callers: bool = False  # `write` is code of the caller's, which may write nothing
 
 
 class Work(Protocol):
@@ -189,7 +189,7 @@ class Call:
             table, _ = self._refresh()
         if self.attempts.landed:
             return self._receipt(self.attempts.landed)
-        if is_done:
+        if is_done and not self.attempts.is_open:
             return self._nothing_to_do(pin, applied)
         self._report(number, pin, table.metadata, pending, self._settings.clock.monotonic_s() - begun_s)
         return None
@@ -231,12 +231,14 @@ class Call:
             table,
             write,
             _Done(applied, ready.rows),
+            is_callers=ready.is_callers,
             words={**landing.words, **ready.words},
             staged_files=ready.staged_files,
+            tag=landing.tag,
             is_named=landing.is_known_by_name,
             refusals=ready.refusals,
         )
-        if is_done and self.attempts.landed is None and not ready.may_write_nothing:
+        if is_done and self.attempts.landed is None and not ready.is_callers:
             raise RuntimeError(f"{self._name}: PyIceberg wrote nothing, or by-passed the gate; check its version")
         return is_done
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
 from seriatim.commit.outcome import Outcome
 from seriatim.commit.receipt import Conflict, Receipt
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Observer(Protocol):
     """Somebody who wants to know, at once, what a call goes through."""
 
     def notify(self, event: Event) -> None:
-        """Take note of an event; what this raises ends the call."""
+        """Take note of an event; what this raises goes to the log, and the call goes on."""
         ...
 
 
@@ -84,3 +87,18 @@ class Silent:
 
     def notify(self, event: Event) -> None:
         """Do nothing."""
+
+
+class Unbreakable:
+    """An observer whose failure changes nothing: whether a commit landed is not a question of who has heard of it."""
+
+    def __init__(self, observer: Observer) -> None:
+        """Pass events on to `observer`."""
+        self._observer = observer
+
+    def notify(self, event: Event) -> None:
+        """Pass the event on; write to the log what that raises."""
+        try:
+            self._observer.notify(event)
+        except Exception:  # noqa: BLE001  # Whatever it is, it is not the table's.
+            _log.exception("the observer %r could not take note of %s", self._observer, type(event).__name__)

@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any, Final
 
 from seriatim.commit.intervals import Intervals
+from seriatim.commit.texts import require_text
 from seriatim.errors import InvalidChangeError
 
 _DATE: Final = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
@@ -35,15 +36,14 @@ class Partitions:
         """Refuse what names nothing.
 
         Raises:
-            InvalidChangeError: the asset or a key is empty or no text.
+            InvalidChangeError: the asset or a key is no text.
         """
         if isinstance(self.keys, str):
             raise InvalidChangeError(f"keys is one string, {self.keys!r}; pass a sequence of them")
         object.__setattr__(self, "keys", tuple(self.keys))
-        if not all(isinstance(text, str) and text for text in (self.asset, *self.keys)):
-            raise InvalidChangeError(
-                f"an asset and its partition keys are non-empty strings; these are not all: {self.asset!r}, {self.keys}"
-            )
+        require_text("the asset of partitions", self.asset)
+        for key in self.keys:
+            require_text("a partition key", key)
 
     @property
     def operation_ids(self) -> tuple[str, ...]:

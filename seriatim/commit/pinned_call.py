@@ -87,7 +87,7 @@ class _PinnedWork:
             {summary.READS: "everything"},
             staged_files=(),
             rows=None,
-            may_write_nothing=True,
+            is_callers=True,
         )
 
     def drop(self) -> None:

@@ -14,10 +14,14 @@ _WRITE_S_MAX: Final = 5.0  # A file that takes longer, or is never closed, is le
 class RecordingFileIO(FileIO):
     """Another `FileIO`, with a list of the locations that were opened for writing."""
 
-    def __init__(self, io: FileIO) -> None:
-        """Record what is written through `io`."""
+    def __init__(self, io: FileIO, *, spares_existing: bool = False) -> None:
+        """Record what is written through `io`, but not, if it `spares_existing`, what was there before.
+
+        To ask costs a request for each file, and the core's own files have names that nobody else has used.
+        """
         super().__init__(io.properties)
         self._io = io
+        self._spares_existing = spares_existing
         self.written: list[str] = []  # append is atomic: PyIceberg writes from several threads
         self._is_closed = False
         self._writing = 0
@@ -33,8 +37,10 @@ class RecordingFileIO(FileIO):
 
     def new_output(self, location: str) -> OutputFile:
         """Open a file for writing, and remember it."""
-        self.written.append(location)
-        return _RecordedOutput(self._io.new_output(location), self)
+        output = self._io.new_output(location)
+        if not (self._spares_existing and location not in self.written and output.exists()):
+            self.written.append(location)
+        return _RecordedOutput(output, self)
 
     def close(self) -> None:
         """Refuse to write files from now on, and wait for those that are being written.

@@ -99,7 +99,7 @@ def expired_ids(
     lineage = list(walk(metadata, head.snapshot_id))
     kept = max(0, bounds.snapshots_min - added)
     for number, snapshot in enumerate(lineage):  # The history stays without a hole, whatever the clocks said.
-        if now_ms - snapshot.timestamp_ms <= bounds.age_ms_min:
+        if max(0, now_ms - snapshot.timestamp_ms) < bounds.age_ms_min:
             kept = max(kept, number + 1)
     beyond = [snapshot.snapshot_id for snapshot in lineage[kept:]]
     held = set(_held(metadata, {branch, *moved})) if beyond else set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seriatim.commit.texts import require_text
 from seriatim.errors import InvalidChangeError, StreamGapError
 
 
@@ -23,10 +24,12 @@ class Stream:
         """Refuse a step that has no name or does not go forward.
 
         Raises:
-            InvalidChangeError: the name is empty, or `upto` is not above `after`.
+            InvalidChangeError: the name is no text, a position is no integer, or `upto` is not above `after`.
         """
-        if not (isinstance(self.name, str) and self.name):
-            raise InvalidChangeError(f"a stream's name is a non-empty string, not {self.name!r}")
+        require_text("a stream's name", self.name)
+        for position in (self.upto, *(() if self.after is None else (self.after,))):
+            if not isinstance(position, int) or isinstance(position, bool):
+                raise InvalidChangeError(f"stream {self.name!r}: a position is an integer, not {position!r}")
         if self.after is not None and self.upto <= self.after:
             raise InvalidChangeError(f"stream {self.name!r}: {self.upto} is not after {self.after}")
 

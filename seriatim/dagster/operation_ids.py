@@ -5,7 +5,8 @@
 | of partitions                 | `<asset key>|<partition>`, one per partition, in partition order       |
 | of partitions, forced         | `<asset key>|<partition>|run=<root run id>`, one per partition         |
 | without partitions            | `<asset key>|run=<root run id>`                                        |
-| without partitions, scheduled | `<asset key>|schedule=<schedule name>@<scheduled time>`                |
+| without partitions, scheduled | `<asset key>|schedule=<schedule name>@<scheduled time>`, and           |
+|                               | `|key=<run key>` where the tick requests several runs                  |
 
 The root run id is that of the first run of a chain of retries and re-executions, so that they all are one change. A
 schedule's tick keeps its name when two daemons launch it or when it is launched twice.
@@ -23,14 +24,16 @@ from seriatim.dagster.errors import OperationIdError
 
 _SCHEDULE_NAME_TAG: Final = "dagster/schedule_name"
 _SCHEDULED_TIME_TAG: Final = ".dagster/scheduled_execution_time"
+_RUN_KEY_TAG: Final = "dagster/run_key"
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One evaluation of one schedule."""
+    """One run that one evaluation of one schedule requested."""
 
     schedule_name: str
     scheduled_time: str
+    run_key: str | None = None  # None: the schedule gave none, so that the tick requested one run (Dagster's rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Launch:
             run_id=run.run_id,
             root_run_id=run.root_run_id,
             partition_keys=_partition_keys(context),
-            tick=Tick(name, time) if name is not None and time is not None else None,
+            tick=Tick(name, time, run.tags.get(_RUN_KEY_TAG)) if name is not None and time is not None else None,
             issued_at_ms=_issued_at_ms(context.instance, run.root_run_id or run.run_id),
         )
 
@@ -100,6 +103,8 @@ def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
     if launch.tick is None:
         return (f"{launch.asset_key}{by_run}",)
     tick = f"|schedule={_escaped(launch.tick.schedule_name)}@{launch.tick.scheduled_time}"
+    if launch.tick.run_key is not None:
+        tick += f"|key={_escaped(launch.tick.run_key)}"
     return (f"{launch.asset_key}{tick}{by_run if force else ''}",)
 
 

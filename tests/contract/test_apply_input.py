@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import ListType, NestedField, StringType
 
-from seriatim.commit import Append, RetryPolicy, Rewrite
+from seriatim.commit import Append, LedgerPolicy, Partitions, RetryPolicy, Rewrite, Stream, Writer, apply
 from seriatim.errors import ConflictError, DuplicateKeyError, InvalidChangeError
 from tests.contract.apply_support import Deposit, call
 from tests.faults.bank import Bank, account_schema
@@ -69,9 +69,9 @@ def test_a_key_given_twice_is_refused_with_its_value(bank: Bank) -> None:
     assert bank.balances() == {1: 100, 2: 200, 3: 300}
 
 
-@pytest.mark.parametrize("ids", [("",), ("a", "a"), (1,)])
+@pytest.mark.parametrize("ids", [("",), ("a", "a"), (1,), ("load|r\udce9sum.csv",)])
 def test_an_operation_id_must_name_one_thing(bank: Bank, ids: tuple[Any, ...]) -> None:
-    """An id that is empty, given twice or no text could not be told from another."""
+    """An id that is empty, given twice or no text could not be told from another; half a surrogate is no text."""
     with pytest.raises(InvalidChangeError):
         call(bank, Deposit(10), *ids)
 
@@ -112,3 +112,55 @@ def test_a_policy_that_allows_nothing_is_refused(bounds: dict[str, Any]) -> None
     """A limit below nothing is a mistake, not a wish."""
     with pytest.raises(ValueError, match=next(iter(bounds))):
         RetryPolicy(**bounds)
+
+
+BAD_NAMES: dict[str, Callable[[], dict[str, Any]]] = {
+    "issued at a fraction": lambda: {"issued_at_ms": 1_796_007_129_349.5},
+    "issued at a text": lambda: {"issued_at_ms": "2024-01-01"},
+    "issued at microseconds": lambda: {"issued_at_ms": 1_796_007_129_349_506},
+    "issued before 1970": lambda: {"issued_at_ms": -1},
+    "a partition that is no UTF-8": lambda: {"partitions": Partitions("asset", ["\udce9"])},
+    "a partition that is a number": lambda: {"partitions": Partitions("asset", [1])},  # type: ignore[list-item]
+    "an asset without a name": lambda: {"partitions": Partitions("", ["1"])},
+    "a stream that is no UTF-8": lambda: {"stream": Stream("\udce9", upto=1, after=None)},
+    "a stream up to a text": lambda: {"stream": Stream("s", upto="b", after=None)},  # type: ignore[arg-type]
+    "a stream after a fraction": lambda: {"stream": Stream("s", upto=2, after=1.5)},  # type: ignore[arg-type]
+    "a run that is a number": lambda: {"writer": Writer(run_id=17_424_242)},  # type: ignore[arg-type]
+    "a run that is no UTF-8": lambda: {"writer": Writer(run_id="\udce9")},
+}
+
+
+@pytest.mark.parametrize("what", BAD_NAMES)
+def test_what_a_commit_cannot_carry_is_refused_before_anything_is_written(bank: Bank, what: str) -> None:
+    """It would land once, and then nobody could read the ledger: the table would be closed to everybody."""
+    before = bank.head()
+
+    with pytest.raises(InvalidChangeError):
+        call(bank, Deposit(10), "op", **BAD_NAMES[what]())
+
+    assert bank.head() == before
+    assert not call(bank, Deposit(10), "another").is_noop
+
+
+def test_names_may_come_from_a_generator_and_the_identifier_as_a_list(bank: Bank) -> None:
+    """Each is what it says, whatever it comes in."""
+    apply(bank.connect(), bank.identifier.split("."), Deposit(10), operation_ids=(name for name in "ab"))  # type: ignore[arg-type]
+
+    assert call(bank, Deposit(10), "a", "b").is_noop
+
+
+@pytest.mark.parametrize("bound", ["window_s", "recent_max", "recent_bytes_max"])
+@pytest.mark.parametrize("value", [-1, float("inf"), float("nan"), 10**12])
+def test_a_ledger_has_bounds_that_can_be_reckoned_with(bound: str, value: float) -> None:
+    """A window without end would go well until the first fold."""
+    with pytest.raises(ValueError, match=bound):
+        LedgerPolicy(**{bound: value})  # type: ignore[arg-type]
+
+
+def test_hundreds_of_edits_are_one_change(bank: Bank) -> None:
+    """They do not make an expression that is too deep to be looked at."""
+    edits = [Rewrite(_table(id=pa.array([1], LONG), bal=pa.array([bal], LONG)), keys="id") for bal in range(600)]
+
+    call(bank, lambda base: edits)
+
+    assert bank.balances() == {1: 599, 2: 200, 3: 300}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import SetSnapshotRefUpdate
 
-from seriatim.commit import RetryPolicy, Rewrite
+from seriatim.commit import RetentionPolicy, RetryPolicy, Rewrite
+from seriatim.commit.new_snapshot import write_snapshot
 from seriatim.errors import HistoryCutError, OutcomeUnknownError, TableReplacedError, UnconfirmedConflictError
 from tests.contract.apply_support import Deposit, call, opening
+from tests.contract.ledger_support import expire_as_pyiceberg_does
 from tests.faults.bank import Bank
 from tests.faults.catalog import REPORTS, Fault, Landing
 
@@ -67,6 +71,106 @@ def test_a_commit_whose_snapshot_was_expired_since_is_unknown_not_repeated(bank:
 
     assert bank.balances()[1] == 115
     assert bank.inventory().missing == []
+
+
+def test_a_commit_whose_snapshot_was_expired_since_is_known_by_its_operation(bank: Bank) -> None:
+    """Twenty commits of others later the snapshot is gone, but their ledger tells of it: there is a receipt."""
+
+    def meanwhile() -> None:
+        for _ in range(3):
+            call(bank, Deposit(1), retention=RetentionPolicy(snapshots_min=1))
+
+    catalog = bank.connect().fail(Fault(REPORTS["ConnectionError"](), Landing.AT_ONCE, meanwhile))
+
+    receipt = call(bank, Deposit(10), "it", catalog=catalog)
+
+    assert receipt.attempts == 1
+    assert receipt.already_applied == {}
+    assert set(receipt.snapshot_ids).isdisjoint(bank.snapshot_ids())
+    assert call(bank, Deposit(10), "it").already_applied == {"it": receipt.snapshot_ids[0]}
+    assert bank.balances()[1] == 113
+
+
+def test_a_commit_that_did_not_land_and_was_passed_by_many_is_done_again(bank: Bank) -> None:
+    """Neither its snapshot nor any with its number is left; the ledger proves that the operation is not done."""
+
+    def meanwhile() -> None:
+        for _ in range(3):
+            call(bank, Deposit(1), retention=RetentionPolicy(snapshots_min=1))
+
+    catalog = bank.connect().fail(Fault(REPORTS["ConnectionError"](), Landing.NEVER, meanwhile))
+
+    receipt = call(bank, Deposit(10), "it", catalog=catalog)
+
+    assert receipt.attempts == 2
+    assert bank.balances()[1] == 113
+    assert bank.inventory().missing == []
+
+
+@pytest.mark.parametrize("landing", [Landing.AT_ONCE, Landing.NEVER])
+def test_the_ledgers_tag_tells_what_expiry_has_hidden(bank: Bank, landing: Landing) -> None:
+    """Others commit twice and expire all that they may: what the tag is on stays, and is ours if ours has landed."""
+    call(bank, Deposit(1), "earlier")
+
+    def meanwhile() -> None:
+        bank.deposit(5)
+        bank.deposit(5)
+        expire_as_pyiceberg_does(bank)
+
+    catalog = bank.connect().fail(Fault(REPORTS["ConnectionError"](), landing, meanwhile))
+
+    receipt = call(bank, Deposit(10), catalog=catalog)
+
+    assert receipt.attempts == (1 if landing is Landing.AT_ONCE else 2)
+    assert bank.balances()[1] == 121
+    assert bank.inventory().missing == []
+
+
+@pytest.mark.parametrize("attempts_max", [1, 5])
+def test_a_first_commit_that_is_late_is_not_taken_for_dead(empty_bank: Bank, attempts_max: int) -> None:
+    """Catalogs ask for the number of no snapshot without a parent: that another branch has used it proves nothing."""
+    bank = empty_bank.create(())
+    landing = Landing.AFTER_NEXT_COMMIT if attempts_max == 1 else Landing.BEFORE_NEXT_COMMIT
+    fault = Fault(REPORTS["ConnectionError"](), landing, lambda: first_commit_on_a_branch(bank, "audit"))
+    catalog = bank.connect().fail(fault)
+
+    try:
+        receipt = call(bank, opening(1, 100), "it", catalog=catalog, policy=RetryPolicy(attempts_max=attempts_max))
+    except OutcomeUnknownError:
+        receipt = None
+    catalog.deliver()
+
+    assert (receipt is None) == (attempts_max == 1)
+    assert bank.balances() == {1: 100}
+    assert bank.inventory().missing == []
+
+
+def first_commit_on_a_branch(bank: Bank, branch: str) -> None:
+    """Put the table's first snapshot on a branch alone, as Spark's `CREATE BRANCH` on an empty table does."""
+    with bank.rival() as catalog:
+        table = catalog.load_table(bank.identifier)
+        (added, moved) = write_snapshot(
+            table, "main", added=(), removed=(), operation=Operation.APPEND, now_ms=table.metadata.last_updated_ms
+        )
+        assert isinstance(moved, SetSnapshotRefUpdate)
+        catalog.commit_table(table, (), (added, moved.model_copy(update={"ref_name": branch})))
+
+
+def test_a_table_that_was_set_back_does_not_make_an_outcome_certain(bank: Bank) -> None:
+    """Set forward again to the base, the late commit lands: "nothing was written" would have been untrue."""
+    before = bank.head()
+    bank.deposit(5)
+    base = bank.head()
+    fault = Fault(REPORTS["ConnectionError"](), Landing.AFTER_NEXT_COMMIT, lambda: bank.roll_back(before))
+    catalog = bank.connect().fail(fault)
+
+    with pytest.raises(OutcomeUnknownError):
+        call(bank, Deposit(10), catalog=catalog, policy=RetryPolicy(attempts_max=1))
+    bank.roll_back(base)
+    catalog.deliver()
+
+    assert catalog.landed_late == 1
+    assert bank.balances()[1] == 115
 
 
 def test_another_table_of_the_same_name_is_not_written(bank: Bank) -> None:

@@ -64,7 +64,7 @@ class FullDisk:
         return create_or_fail
 
 
-@pytest.mark.parametrize("room_for", range(6))
+@pytest.mark.parametrize("room_for", range(3))  # rows, manifest, manifest list
 def test_files_that_cannot_be_written_end_the_call_and_leave_no_others(
     bank: Bank, monkeypatch: pytest.MonkeyPatch, room_for: int
 ) -> None:
@@ -82,7 +82,7 @@ def test_files_that_cannot_be_written_end_the_call_and_leave_no_others(
     check_handed_back(catalog)
 
 
-@pytest.mark.parametrize("room_for", range(6))
+@pytest.mark.parametrize("room_for", range(3))  # rows, manifest, manifest list
 def test_an_interrupt_while_files_are_written_damages_nothing(
     bank: Bank, monkeypatch: pytest.MonkeyPatch, room_for: int
 ) -> None:

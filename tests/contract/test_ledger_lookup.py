@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +12,8 @@ from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.pin import Pin
-from seriatim.errors import HistoryCutError, InvalidChangeError, OperationTooOldError
+from seriatim.errors import HistoryCutError, InvalidChangeError, LedgerUnreadableError, OperationTooOldError
+from solution import commit_with_retry
 from tests.contract.apply_support import Deposit, call, opening
 from tests.contract.ledger_support import (
     TAG,
@@ -28,6 +30,7 @@ from tests.contract.ledger_support import (
 )
 from tests.faults.bank import Bank
 from tests.faults.clock import ManualClock
+from tests.faults.files import local_path
 
 FOLDS_OFTEN = LedgerPolicy(recent_max=2)
 
@@ -289,3 +292,41 @@ def test_a_look_up_walks_foreign_commits_alone(bank: Bank) -> None:
     ledger = Ledger.at(bank.identifier, table, Pin.of(table), LedgerPolicy())
 
     assert set(ledger.applied(Names(("first", "second", "third")))) == {"first", "second"}
+
+
+@pytest.mark.parametrize(
+    ("key", "word"), [("seriatim.recent", "[[1,2"), ("seriatim.recent", "7"), ("seriatim.applied-at-ms", "1.5e12")]
+)
+def test_words_that_are_damaged_fail_closed_and_can_be_accepted(bank: Bank, key: str, word: str) -> None:
+    """Whoever spoilt them: everybody is told where, and whoever has looked can go on."""
+    call(bank, Deposit(10), "old")
+    spoil(bank, key, word)
+
+    with pytest.raises(LedgerUnreadableError) as caught:
+        call(bank, Deposit(1), "new")
+    repaired = call(bank, Deposit(1), "new", ledger=LedgerPolicy(accepts_cut_history=True))
+
+    assert caught.value.location == f"snapshot {repaired.base_snapshot_id}"
+    assert call(bank, Deposit(1), "new").is_noop
+    assert bank.balances()[1] == 111
+
+
+def test_the_exercises_function_carries_the_ledger_on(bank: Bank) -> None:
+    """Its commits alone, and an expiry by others: what was applied before is known all the same."""
+    call(bank, Deposit(10), "old")
+    for _ in range(2):
+        commit_with_retry(bank.connect(), bank.identifier, lambda balance: balance + 1)
+    expire_as_pyiceberg_does(bank)
+
+    assert call(bank, Deposit(10), "old").is_noop
+    assert not call(bank, Deposit(5), "new").is_noop
+    assert bank.balances()[1] == 117
+
+
+def spoil(bank: Bank, key: str, word: str) -> None:
+    """Change a word of the newest snapshot, in the metadata file itself."""
+    location = local_path(bank.table().metadata_location)
+    metadata = json.loads(location.read_text(encoding="utf-8"))
+    newest = next(one for one in metadata["snapshots"] if one["snapshot-id"] == bank.head())
+    newest["summary"][key] = word
+    location.write_text(json.dumps(metadata), encoding="utf-8")

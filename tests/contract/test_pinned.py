@@ -12,8 +12,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
 from seriatim.commit import Receipt, RetryPolicy, pinned
-from seriatim.errors import ConflictError, InvalidChangeError
+from seriatim.errors import ConflictError, InvalidChangeError, OutcomeUnknownError
 from tests.contract.apply_support import Told, settings
+from tests.contract.ledger_support import set_ref
 from tests.faults.bank import Bank
 from tests.faults.catalog import REPORTS, Fault, Landing
 
@@ -197,3 +198,57 @@ def test_exhausted_attempts_leave_nothing(bank: Bank) -> None:
 
     assert bank.balances() == {1: 102, 2: 200, 3: 300}
     assert bank.inventory().unreachable == []
+
+
+def test_the_branch_cannot_be_set_to_another_snapshot(bank: Bank) -> None:
+    """Which operations had been applied there is another question than the one that the call has asked."""
+    first = bank.snapshot_ids()[0]
+    bank.deposit(10)
+    before = bank.head()
+
+    def roll_back(table: Table) -> None:
+        table.append(_row(4, 4))
+        table.catalog.commit_table(table, (), (set_ref("main", first),))
+
+    with pytest.raises(InvalidChangeError, match=str(first)):
+        _call(bank, roll_back, "back")
+
+    assert bank.head() == before
+    assert bank.inventory().unreachable == []
+
+
+def test_an_open_outcome_is_not_followed_by_a_receipt_for_nothing(bank: Bank) -> None:
+    """The first attempt emptied the queue, and its commit is on its way; the second finds nothing to write."""
+    queue = [_row(4, 400)]
+
+    def drain(table: Table) -> None:
+        while queue:
+            table.append(queue.pop())
+
+    catalog = bank.connect().fail(Fault(REPORTS["ConnectionError"](), Landing.AFTER_NEXT_COMMIT))
+
+    with pytest.raises(OutcomeUnknownError):
+        _call(bank, drain, catalog=catalog)
+    catalog.deliver()
+
+    assert bank.balances()[4] == 400
+
+
+def test_a_file_that_was_there_before_stays_when_the_call_fails(bank: Bank) -> None:
+    """What the function writes anew goes with it; what it writes over was not its own."""
+    io, home = bank.table().io, bank.table().location()
+    kept, new = f"{home}/data/report.txt", f"{home}/data/new.txt"
+    with io.new_output(kept).create() as stream:
+        stream.write(b"before")
+
+    def write_both(table: Table) -> None:
+        for location in (kept, new):
+            with table.io.new_output(location).create(overwrite=True) as stream:
+                stream.write(b"after")
+        raise ArithmeticError("ours")
+
+    with pytest.raises(ArithmeticError):
+        _call(bank, write_both)
+
+    assert io.new_input(kept).exists()
+    assert not io.new_input(new).exists()

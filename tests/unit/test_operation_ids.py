@@ -49,6 +49,17 @@ def test_a_tick_that_is_launched_twice_is_one_change() -> None:
     assert operation_ids(twice, force=True) == ("bank/accounts|schedule=nightly@2026-11-29T02:00:00+00:00|run=b",)
 
 
+def test_the_runs_that_one_tick_requests_are_changes_of_their_own() -> None:
+    """Dagster tells them apart by their run keys, which it demands where there are several."""
+    eu = Launch("bank/accounts", run_id="a", tick=Tick("nightly", TICK.scheduled_time, run_key="eu"))
+    us = Launch("bank/accounts", run_id="b", tick=Tick("nightly", TICK.scheduled_time, run_key="us"))
+    eu_again = Launch("bank/accounts", run_id="c", tick=Tick("nightly", TICK.scheduled_time, run_key="eu"))
+
+    assert operation_ids(eu) == ("bank/accounts|schedule=nightly@2026-11-29T02:00:00+00:00|key=eu",)
+    assert operation_ids(us) != operation_ids(eu)
+    assert operation_ids(eu_again) == operation_ids(eu)
+
+
 def test_no_partition_can_be_named_like_the_forced_run_of_another() -> None:
     """Partition keys are free text."""
     sly = Launch("bank/loan", run_id="b", partition_keys=("x|run=a", "x%7Crun=a"))
