@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from rich.console import Console
@@ -107,5 +109,12 @@ def _workers(text: str) -> int:
     return workers
 
 
+def _end(signum: int, frame: FrameType | None) -> None:
+    """End as after an error, so that the runs are told to end as well: they would go on writing otherwise."""
+    del frame
+    sys.exit(128 + signum)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
     sys.exit(main())

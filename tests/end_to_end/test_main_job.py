@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,3 +160,25 @@ def test_the_real_bank_year_is_serial(tmp_path: Path) -> None:
     assert job.returncode == 0, job.stdout + job.stderr
     assert "28,205 transactions of 1,139 accounts, 11 kinds" in job.stdout
     assert "all 1,139 balances equal the serial oracle's" in job.stdout
+
+
+@pytest.mark.slow
+def test_a_main_job_that_is_ended_ends_its_runs(tmp_path: Path) -> None:
+    """They would go on writing to its folder, which the next main job makes anew."""
+    job = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.main_job", "--home", str(tmp_path / "home")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with job:
+        assert job.stdout is not None
+        lines = iter(job.stdout.readline, b"")
+        assert any(line.startswith(b"[1/") for line in lines)  # One run has ended, so others have begun.
+
+        job.terminate()
+
+        assert job.wait() == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.killpg(job.pid, 0)
