@@ -123,9 +123,10 @@ class _Writer:
             for entry in contents.deleted:
                 writer.delete(entry)
         manifest = writer.to_manifest_file()
-        if contents.existing:
-            # PyIceberg 0.10 takes the number 0, of files from a format version 1 table, for none at all.
-            manifest.min_sequence_number = min(entry.sequence_number or 0 for entry in contents.existing)
+        if carried := [*contents.existing, *contents.deleted]:
+            # By the specification deleted entries count, too, which PyIceberg leaves out; and 0.10 takes the number 0,
+            # of files from a format version 1 table, for none at all.
+            manifest.min_sequence_number = min(entry.sequence_number or 0 for entry in carried)
         self._written.append(manifest)
 
     def _write_list(self, listed: Sequence[ManifestFile]) -> str:
