@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from seriatim.commit import Receipt
-
 from tests.contract.writer_checks import check_commit, check_inspection
 from tests.contract.writer_model import FOREIGN, OURS, SCHEMA, SPECS, World, add_column, append, repartition
 from tests.faults.avro_files import Written

@@ -197,7 +197,9 @@ def repartition(world: World) -> None:
             for field in old:
                 update.remove_field(field.name)
         with catalog.load_table(world.bank.identifier).update_spec() as update:
-            update.add_field("name" if any(field.source_id == 4 for field in old) else "day", BucketTransform(3), "three")
+            update.add_field(
+                "name" if any(field.source_id == 4 for field in old) else "day", BucketTransform(3), "three"
+            )
 
 
 def drop_column(world: World, name: str) -> None:

@@ -12,7 +12,6 @@ from urllib.parse import urlparse
 
 import fastavro
 
-
 Fields = Mapping[str, Any]  # One Avro or JSON record, by the names of the specification.
 
 
