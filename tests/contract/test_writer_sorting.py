@@ -81,7 +81,7 @@ def test_rows_are_in_the_order_of_the_table(
     [
         (TruncateTransform(1), "name", lambda value: value[:1]),
         (DayTransform(), "day", lambda value: value),
-        (BucketTransform(4), "id", lambda value: BucketTransform(4).transform(LongType())(value)),
+        (BucketTransform(4), "id", BucketTransform(4).transform(LongType())),
     ],
 )
 def test_rows_are_in_the_order_of_a_transform(
