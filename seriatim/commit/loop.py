@@ -246,10 +246,8 @@ class Call:
         of_ledger = page.updates(io, updates)
         if not page.words:
             return ()  # The operations of the history are nowhere else.
-        return (
-            *of_ledger,
-            *expiry(metadata, self._settings.branch, self._settings.retention, (*updates, *of_ledger), now_ms),
-        )
+        everything = (*page.removals, *updates, *of_ledger)
+        return (*of_ledger, *expiry(metadata, self._settings.branch, self._settings.retention, everything, now_ms))
 
     def _report(
         self, number: int, pin: Pin, metadata: TableMetadata, pending: tuple[str, ...], wasted_s: float

