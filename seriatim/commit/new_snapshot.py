@@ -19,7 +19,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableUpdate
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import AddSnapshotUpdate, AddSortOrderUpdate, SetSnapshotRefUpdate, TableUpdate
 
 from seriatim.commit import manifests
 from seriatim.commit.manifests import Contents
@@ -97,7 +98,7 @@ class _Writer:
             ),
             schema_id=self._metadata.current_schema_id,
         )
-        return AddSnapshotUpdate(snapshot=snapshot), self._set_branch()
+        return *self._missing_order(), AddSnapshotUpdate(snapshot=snapshot), self._set_branch()
 
     def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
         return manifest.fetch_manifest_entry(self._io, discard_deleted=True)
@@ -141,6 +142,14 @@ class _Writer:
         ) as writer:
             writer.add_manifests(sorted(listed, key=lambda each: each.content != ManifestContent.DATA))
         return location
+
+    def _missing_order(self) -> Iterator[TableUpdate]:
+        """Yield what adds the order without fields where it is missing; DuckDB makes such tables.
+
+        PyIceberg takes no snapshot for a table without any sort order.
+        """
+        if not self._metadata.sort_orders:
+            yield AddSortOrderUpdate(sort_order=UNSORTED_SORT_ORDER)
 
     def _set_branch(self) -> SetSnapshotRefUpdate:
         """Move the branch; the gate sees to it that it keeps what its owner has set on it."""

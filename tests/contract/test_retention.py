@@ -68,9 +68,7 @@ def kept(bank: Bank) -> int:
 # How much is kept.
 
 
-@pytest.mark.parametrize(
-    ("policy", "left"), [(None, 20), (RetentionPolicy(), 20), (FIVE, 5), (RetentionPolicy(1), 1), (None, 20)]
-)
+@pytest.mark.parametrize(("policy", "left"), [(None, 20), (RetentionPolicy(), 20), (FIVE, 5), (RetentionPolicy(1), 1)])
 def test_a_branch_keeps_as_many_snapshots_as_the_policy_says(
     bank: Bank, policy: RetentionPolicy | None, left: int
 ) -> None:
