@@ -127,7 +127,7 @@ def _set_on_main(bank: Bank, **settings: int) -> SnapshotRef:
     head = bank.head()
     assert head is not None
     nothing = {"max_ref_age_ms": None, "max_snapshot_age_ms": None, "min_snapshots_to_keep": None}
-    commit(bank, SetSnapshotRefUpdate(ref_name="main", type="branch", snapshot_id=head, **{**nothing, **settings}))  # type: ignore[arg-type]  # Three numbers.
+    commit(bank, SetSnapshotRefUpdate(ref_name="main", type="branch", snapshot_id=head, **{**nothing, **settings}))
     return bank.table().metadata.refs["main"]
 
 
@@ -318,7 +318,7 @@ def _begun_by_us(bank: Bank, format_version: int) -> Bank:
     return bank
 
 
-@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("report", ["CommitFailed", "StateUnknown"])
 @pytest.mark.parametrize("format_version", [1, 2])
 def test_a_named_commit_whose_reply_was_lost_is_found_though_its_snapshot_is_gone(
     empty_bank: Bank, format_version: int, report: str

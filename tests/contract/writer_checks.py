@@ -164,9 +164,9 @@ def _check_summary(after: Written, head: WrittenSnapshot, parent: WrittenSnapsho
         "deleted-records": _rows(deleted),
         "removed-files-size": _size(deleted),
     }
-    data, deletes = [], []
-    for entry in head.live.values():
-        (deletes if entry.file.get("content", 0) else data).append(entry)
+    live = head.live.values()
+    data = [entry for entry in live if not entry.file.get("content", 0)]
+    deletes = [entry for entry in live if entry.file.get("content", 0)]
     totals = {
         "total-data-files": len(data),
         "total-records": _rows(data),

@@ -115,7 +115,11 @@ def delete(world: World) -> Receipt:
 
 def several(world: World) -> Receipt:
     gone, kept = world.some_ids(1), world.new_rows(3)
-    edits = [Delete(where=In("id", gone)), Append(world.arrow(kept)), Delete(where=f"id == {kept[0]['id']}")]
+    edits: list[Edit] = [
+        Delete(where=In("id", gone)),
+        Append(world.arrow(kept)),
+        Delete(where=f"id == {kept[0]['id']}"),
+    ]
     return _apply(world, edits, kept[1:], gone)
 
 
