@@ -59,9 +59,10 @@ class _Writer:
         self._sequence_number = self._metadata.next_sequence_number()
         self._locations = table.location_provider()
         self._file_id = new_id()
-        self._codec = self._metadata.properties.get(
+        codec = self._metadata.properties.get(
             TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
         )
+        self._codec = "null" if codec == "uncompressed" else codec  # PyIceberg knows it by Avro's own name alone.
         self._written: list[ManifestFile] = []
         if self._metadata.format_version not in (1, 2):
             raise InvalidChangeError(

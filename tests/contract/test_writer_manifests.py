@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -119,6 +120,28 @@ def test_a_rewritten_manifest_keeps_everything_of_its_entries(empty_bank: Bank, 
     assert carried.file["key_metadata"] == b"key"
     assert carried.file["split_offsets"] == [4, 400]
     assert bank.balances() == {1: 1, 2: 20}
+
+
+@pytest.mark.parametrize(("codec", "of_avro"), [("gzip", "deflate"), ("uncompressed", "null")])
+def test_manifests_are_compressed_as_the_table_says(empty_bank: Bank, codec: str, of_avro: str) -> None:
+    """Also where it says so in a word that PyIceberg does not know."""
+    bank = empty_bank.create((), properties={"write.avro.compression-codec": codec})
+
+    append_one(bank, 1)
+
+    head = now(bank).head()
+    assert [head.header["avro.codec"], *(each.header["avro.codec"] for each in head.manifests)] == [of_avro] * 2
+
+
+def test_manifests_go_where_the_table_says(empty_bank: Bank, tmp_path: Path) -> None:
+    """`write.metadata.path`: the owner may have a reason to keep metadata elsewhere."""
+    elsewhere = f"file://{tmp_path}/elsewhere"
+    bank = empty_bank.create((), properties={"write.metadata.path": elsewhere})
+
+    append_one(bank, 1)
+
+    head = now(bank).head()
+    assert all(path.startswith(elsewhere) for path in (head.fields["manifest-list"], head.manifests[0].path))
 
 
 @pytest.mark.skipif(pyiceberg.__version__.startswith("0.10."), reason="PyIceberg 0.10 cannot scan such a table")
