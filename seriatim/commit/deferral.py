@@ -16,6 +16,7 @@ from pyiceberg.table.update import (
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit import private
+from seriatim.commit.retention import keeping_settings
 from seriatim.errors import InvalidChangeError
 
 
@@ -52,8 +53,9 @@ class Deferral:
         """Hold the commit back, and answer as the catalog would if it had landed."""
         for requirement in requirements:
             requirement.validate(table.metadata)
+        updates = keeping_settings(table.metadata, updates)
         self.requirements = self.requirements or tuple(requirements)  # Those of the first speak of the base.
-        self.updates += tuple(updates)
+        self.updates += updates
         return CommitTableResponse(
             metadata=update_table_metadata(table.metadata, updates), metadata_location=table.metadata_location
         )

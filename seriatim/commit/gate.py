@@ -26,6 +26,7 @@ from pyiceberg.table.update import (
 
 from seriatim.commit import summary
 from seriatim.commit.pin import Pin
+from seriatim.commit.retention import keeping_settings
 
 _PINNED = (AssertTableUUID, AssertRefSnapshotId, AssertCurrentSchemaId, AssertDefaultSpecId)
 
@@ -73,6 +74,7 @@ class Gate:
         self._check_parents(staged)
         for number, snapshot in enumerate(staged, 1):
             self._describe(snapshot, number, len(staged))
+        updates = keeping_settings(table.metadata, updates)
         if staged:
             updates = tuple(self._framed(updates))
         others = tuple(requirement for requirement in requirements if not isinstance(requirement, _PINNED))

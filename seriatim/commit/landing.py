@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update import SetSnapshotRefUpdate, TableUpdate
+from pyiceberg.table.update import TableUpdate
 
 from seriatim.commit import summary
 from seriatim.commit.gate import Gate
@@ -18,8 +17,6 @@ from seriatim.commit.ledger_names import Names
 from seriatim.commit.retention import RetentionPolicy, expiry
 from seriatim.commit.writer import Writer
 from seriatim.system import new_id
-
-_SETTINGS: Final = ("max_ref_age_ms", "max_snapshot_age_ms", "min_snapshots_to_keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +64,7 @@ class Landing:
         gate.frame(lambda updates: self._framed(io, updates))
 
     def _framed(self, io: FileIO, updates: Sequence[TableUpdate]) -> Sequence[TableUpdate]:
-        kept = tuple(self._with_settings(update) for update in updates)
         if not self.page.words:
-            return kept  # What the history applied is told nowhere else, so that it stays.
-        of_ledger = self.page.updates(io, updates)
-        old = expiry(self.metadata, self.branch, self.retention, (*updates, *of_ledger), self.now_ms)
-        return (*self.page.removals, *kept, *of_ledger, *old)
-
-    def _with_settings(self, update: TableUpdate) -> TableUpdate:
-        """Leave on the branch what its owner has set on it: PyIceberg's producers move it without."""
-        ref = self.metadata.refs.get(self.branch)
-        if not isinstance(update, SetSnapshotRefUpdate) or update.ref_name != self.branch or ref is None:
-            return update
-        said = {name: getattr(update, name) for name in _SETTINGS}
-        if any(value is not None for value in said.values()):
-            return update
-        return update.model_copy(update={name: getattr(ref, name) for name in _SETTINGS})
+            return updates  # What the history applied is told nowhere else, so that it stays.
+        everything = (*self.page.removals, *updates, *self.page.updates(io, updates))
+        return (*everything, *expiry(self.metadata, self.branch, self.retention, everything, self.now_ms))

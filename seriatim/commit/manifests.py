@@ -27,6 +27,7 @@ class Contents:
     added: list[DataFile] = field(default_factory=list)
     existing: list[ManifestEntry] = field(default_factory=list)
     deleted: list[ManifestEntry] = field(default_factory=list)
+    bytes_before: int = 0  # of the manifests that are written anew in it
 
     @property
     def live(self) -> int:
@@ -102,6 +103,7 @@ def _take_out(
             continue
         contents = result.written.setdefault(manifest.partition_spec_id, Contents())
         contents.deleted.extend(gone)
+        contents.bytes_before += manifest.manifest_length
         contents.existing.extend(entry for entry in entries if entry.data_file.file_path not in sought)
         sought -= {entry.data_file.file_path for entry in gone}
         anew.add(manifest.manifest_path)
@@ -111,11 +113,11 @@ def _take_out(
 
 
 def _take_in(result: Plan, read_entries: ReadEntries, spec_id: int, target_bytes: int) -> None:
-    contents, size = result.written[spec_id], 0
+    contents = result.written[spec_id]
     small = [manifest for manifest in result.kept if _live_count(manifest) is not None and _fits(manifest, spec_id)]
     for manifest in sorted(small, key=lambda each: _live_count(each) or 0):
-        size += manifest.manifest_length
-        if (_live_count(manifest) or 0) > contents.live or size > target_bytes:
+        contents.bytes_before += manifest.manifest_length
+        if (_live_count(manifest) or 0) > contents.live or contents.bytes_before > target_bytes:
             return
         contents.existing.extend(read_entries(manifest))
         result.kept.remove(manifest)

@@ -19,7 +19,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate, TableUpdate
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.table.update import AddSnapshotUpdate, AddSortOrderUpdate, SetSnapshotRefUpdate, TableUpdate
 
 from seriatim.commit import manifests
 from seriatim.commit.manifests import Contents
@@ -58,9 +59,10 @@ class _Writer:
         self._sequence_number = self._metadata.next_sequence_number()
         self._locations = table.location_provider()
         self._file_id = new_id()
-        self._codec = self._metadata.properties.get(
+        codec = self._metadata.properties.get(
             TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
         )
+        self._codec = "null" if codec == "uncompressed" else codec  # PyIceberg knows it by Avro's own name alone.
         self._written: list[ManifestFile] = []
         if self._metadata.format_version not in (1, 2):
             raise InvalidChangeError(
@@ -97,15 +99,7 @@ class _Writer:
             ),
             schema_id=self._metadata.current_schema_id,
         )
-        moved = SetSnapshotRefUpdate(
-            ref_name=self._branch,
-            type="branch",
-            snapshot_id=self._id,
-            max_ref_age_ms=None,
-            max_snapshot_age_ms=None,
-            min_snapshots_to_keep=None,
-        )
-        return AddSnapshotUpdate(snapshot=snapshot), moved
+        return *self._missing_order(), AddSnapshotUpdate(snapshot=snapshot), self._set_branch()
 
     def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
         return manifest.fetch_manifest_entry(self._io, discard_deleted=True)
@@ -131,9 +125,10 @@ class _Writer:
             for entry in contents.deleted:
                 writer.delete(entry)
         manifest = writer.to_manifest_file()
-        if contents.existing:
-            # PyIceberg 0.10 takes the number 0, of files from a format version 1 table, for none at all.
-            manifest.min_sequence_number = min(entry.sequence_number or 0 for entry in contents.existing)
+        if carried := [*contents.existing, *contents.deleted]:
+            # By the specification deleted entries count, too, which PyIceberg leaves out; and 0.10 takes the number 0,
+            # of files from a format version 1 table, for none at all.
+            manifest.min_sequence_number = min(entry.sequence_number or 0 for entry in carried)
         self._written.append(manifest)
 
     def _write_list(self, listed: Sequence[ManifestFile]) -> str:
@@ -148,6 +143,25 @@ class _Writer:
         ) as writer:
             writer.add_manifests(sorted(listed, key=lambda each: each.content != ManifestContent.DATA))
         return location
+
+    def _missing_order(self) -> Iterator[TableUpdate]:
+        """Yield what adds the order without fields where it is missing; DuckDB makes such tables.
+
+        PyIceberg takes no snapshot for a table without any sort order.
+        """
+        if not self._metadata.sort_orders:
+            yield AddSortOrderUpdate(sort_order=UNSORTED_SORT_ORDER)
+
+    def _set_branch(self) -> SetSnapshotRefUpdate:
+        """Move the branch; the gate sees to it that it keeps what its owner has set on it."""
+        return SetSnapshotRefUpdate(
+            ref_name=self._branch,
+            type="branch",
+            snapshot_id=self._id,
+            max_ref_age_ms=None,
+            max_snapshot_age_ms=None,
+            min_snapshots_to_keep=None,
+        )
 
 
 def _new_entry(snapshot_id: int, file: DataFile) -> ManifestEntry:

@@ -29,9 +29,10 @@ def check_schema(metadata: TableMetadata, schema: pa.Schema) -> None:
     _check_pyarrow_schema_compatible(metadata.schema(), provided_schema=schema, format_version=metadata.format_version)
 
 
-def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask) -> pa.Table:
-    """Return all live rows of one data file, in the table's current schema."""
-    scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue())
+def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask, schema: Schema | None = None) -> pa.Table:
+    """Return all live rows of one data file, in the table's current schema, or in a part of it."""
+    projected = schema or metadata.schema()
+    scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=projected, row_filter=AlwaysTrue())
     return scan.to_table(tasks=[task])
 
 

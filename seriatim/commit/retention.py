@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     RemovePartitionStatisticsUpdate,
     RemoveSnapshotsUpdate,
     RemoveStatisticsUpdate,
+    SetPartitionStatisticsUpdate,
     SetSnapshotRefUpdate,
+    SetStatisticsUpdate,
     TableUpdate,
 )
 
@@ -65,18 +67,27 @@ def expiry(
     added = sum(isinstance(update, AddSnapshotUpdate) for update in updates)
     if any(isinstance(update, RemoveSnapshotsUpdate) for update in updates):
         return ()
-    moved = {update.ref_name for update in updates if isinstance(update, SetSnapshotRefUpdate)}
-    expired = expired_ids(metadata, branch, policy, now_ms, added=added, moved=moved)
+    moved = [update for update in updates if isinstance(update, SetSnapshotRefUpdate)]
+    beyond = expired_ids(metadata, branch, policy, now_ms, added=added, moved=[update.ref_name for update in moved])
+    held = {update.snapshot_id for update in moved}
+    expired = tuple(id_ for id_ in beyond if id_ not in held)
     if not expired:
         return ()
     # PyIceberg 0.10 cannot expire a snapshot that has statistics, and no version removes those of partitions with it.
-    statistics = [RemoveStatisticsUpdate(snapshot_id=id_) for id_ in expired if _has_statistics(metadata, id_)]
-    of_partitions = [
-        RemovePartitionStatisticsUpdate(snapshot_id=file.snapshot_id)
-        for file in metadata.partition_statistics
-        if file.snapshot_id in expired
-    ]
-    return (*statistics, *of_partitions, RemoveSnapshotsUpdate(snapshot_ids=list(expired)))
+    of_columns, of_partitions = _with_statistics(metadata, updates)
+    return (
+        *(RemoveStatisticsUpdate(snapshot_id=id_) for id_ in expired if id_ in of_columns),
+        *(RemovePartitionStatisticsUpdate(snapshot_id=id_) for id_ in expired if id_ in of_partitions),
+        RemoveSnapshotsUpdate(snapshot_ids=list(expired)),
+    )
+
+
+def keeping_settings(metadata: TableMetadata, updates: Sequence[TableUpdate]) -> tuple[TableUpdate, ...]:
+    """Return the updates, none of which moves a branch without what its owner has set on it, as PyIceberg's do."""
+    return tuple(
+        _keeping(metadata.refs.get(update.ref_name), update) if isinstance(update, SetSnapshotRefUpdate) else update
+        for update in updates
+    )
 
 
 def expired_ids(
@@ -134,5 +145,34 @@ def _held(metadata: TableMetadata, but: Collection[str]) -> Iterator[int]:
             yield from (snapshot.snapshot_id for snapshot in walk(metadata, ref.snapshot_id))
 
 
-def _has_statistics(metadata: TableMetadata, snapshot_id: int) -> bool:
-    return any(file.snapshot_id == snapshot_id for file in metadata.statistics)
+def _with_statistics(metadata: TableMetadata, updates: Sequence[TableUpdate]) -> tuple[set[int], set[int]]:
+    """Return which snapshots have statistics, of columns and of partitions, once the updates are made."""
+    of_columns = {file.snapshot_id for file in metadata.statistics}
+    of_partitions = {file.snapshot_id for file in metadata.partition_statistics}
+    for update in updates:
+        match update:
+            case RemoveStatisticsUpdate():
+                of_columns.discard(update.snapshot_id)
+            case SetStatisticsUpdate():
+                of_columns.add(update.statistics.snapshot_id)
+            case RemovePartitionStatisticsUpdate():
+                of_partitions.discard(update.snapshot_id)
+            case SetPartitionStatisticsUpdate():
+                of_partitions.add(update.partition_statistics.snapshot_id)
+            case _:
+                pass
+    return of_columns, of_partitions
+
+
+def _keeping(ref: SnapshotRef | None, update: SetSnapshotRefUpdate) -> SetSnapshotRefUpdate:
+    says = (update.max_ref_age_ms, update.max_snapshot_age_ms, update.min_snapshots_to_keep)
+    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH or says != (None, None, None):
+        return update
+    return SetSnapshotRefUpdate(
+        ref_name=update.ref_name,
+        type=update.type,
+        snapshot_id=update.snapshot_id,
+        max_ref_age_ms=ref.max_ref_age_ms,
+        max_snapshot_age_ms=ref.max_snapshot_age_ms,
+        min_snapshots_to_keep=ref.min_snapshots_to_keep,
+    )

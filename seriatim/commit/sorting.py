@@ -19,7 +19,8 @@ _SORT_ORDER_ID: Final = [field.name for field in DATA_FILE_TYPE[DEFAULT_READ_VER
 def sort_fields(metadata: TableMetadata) -> tuple[SortField, ...]:
     """Return what the table sorts by; nothing where it sorts by a column that is nested, which is not followed."""
     order_id = metadata.default_sort_order_id
-    fields = next(tuple(order.fields) for order in metadata.sort_orders if order.order_id == order_id)
+    # DuckDB lists no order at all, not even the one that has no fields.
+    fields = next((tuple(order.fields) for order in metadata.sort_orders if order.order_id == order_id), ())
     columns = {field.field_id for field in metadata.schema().fields}
     return fields if all(field.source_id in columns for field in fields) else ()
 

@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from seriatim.commit import private
 from seriatim.commit.conditions import provable
 from seriatim.commit.edits import Step
+from seriatim.commit.nan_counts import with_nan_counts
 from seriatim.commit.selection import Keys
 from seriatim.commit.sorting import in_order, marked
 from seriatim.errors import InvalidChangeError, RowNotFoundError
@@ -122,8 +123,9 @@ class _Stage:
         schema = self._table.schema().as_arrow()
         together = in_order(self._table.metadata, pa.concat_tables([each.cast(schema) for each in rows]))
         self._require_partitions(together)
-        files = private.write_files(self._table.metadata, self._io, together, new_id())
-        written = tuple(marked(self._table.metadata, files))
+        metadata, io = self._table.metadata, self._io
+        files = marked(metadata, private.write_files(metadata, io, together, new_id()))
+        written = with_nan_counts(metadata, io, together, files)
         if (count := sum(file.record_count for file in written)) != together.num_rows:
             raise InvalidChangeError(
                 f"{self._name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from seriatim.commit import Append, Base, Change, Receipt, Rewrite, apply
+from seriatim.commit import Append, Base, Change, Receipt, Rewrite, pinned
 from seriatim.errors import ConflictError, InvalidChangeError, RowNotFoundError
 from tests.contract.apply_support import Deposit, call, opening, settings
 from tests.faults.bank import Bank
@@ -234,13 +234,16 @@ class _LateThread:
 
 
 def test_a_manifest_that_another_thread_closes_late_on_an_object_store_goes_too(bank: Bank) -> None:
-    """PyIceberg passes the first failure on and does not wait; what is uploaded after the clean-up stays for ever."""
+    """PyIceberg, in `pinned`, passes the first failure on and does not wait; what is uploaded late stays for ever.
+
+    The changes of `apply` write their manifests one after another.
+    """
     before, watch = bank.inventory(), _LateThread()
     catalog = WatchedCatalog("bank", watch, **bank.properties())
     catalog.is_object_store = True
 
     with pytest.raises(OSError, match="No space left"):
-        apply(catalog, bank.identifier, Deposit(10), **settings({}))
+        pinned(catalog, bank.identifier, lambda table: table.delete("id == 1"), **settings({}))
     watch.call_has_ended.set()
 
     assert watch.failed == 1
