@@ -217,7 +217,9 @@ class Call:
     ) -> bool:
         now_ms = self._settings.clock.now_ms()
         page = ledger.next(self._settings.names, pending, now_ms)
-        words = {**summary.words(new_id(), pending, ledger.pin, self._settings.writer), **ready.words, **page.words}
+        attempt = self.attempts.count + 1  # The one that is submitted below.
+        own = summary.words(new_id(), pending, ledger.pin, attempt, self._settings.writer)
+        words = {**own, **ready.words, **page.words}
         done = _Done(applied, ready.rows)
 
         def write(handle: Table) -> None:
