@@ -9,6 +9,7 @@
       LedgerUnreadableError       the ledger cannot be read, so that it cannot be told
       OperationTooOldError        issued before what the ledger remembers: it cannot be told
       StreamGapError              not the next step of its stream
+      ConflictTableError          the table keeps no conflicts: name another
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -132,6 +133,18 @@ class StreamGapError(SeriatimError):
             f"nothing was written."
         )
         self.table, self.stream, self.watermark, self.after, self.upto = table, stream, watermark, after, upto
+
+
+class ConflictTableError(SeriatimError):
+    """The table is none that keeps conflicts; name the one that the sensor records them in."""
+
+    def __init__(self, table: str, *, missing: Sequence[str]) -> None:
+        """Build the message from the columns that it lacks."""
+        super().__init__(
+            f"{table} keeps no conflicts: it has no column {', '.join(missing)}. Name the table that the conflict "
+            f"sensor records them in."
+        )
+        self.table, self.missing = table, tuple(missing)
 
 
 class InvalidChangeError(SeriatimError):
