@@ -140,8 +140,9 @@ class ConflictTableError(SeriatimError):
 
     def __init__(self, table: str, *, missing: Sequence[str]) -> None:
         """Build the message from the columns that it lacks."""
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         super().__init__(
-            f"{table} keeps no conflicts: it has no column {', '.join(missing)}. Name the table that the conflict "
+            f"{table} keeps no conflicts: it has no column {missing[0]!r}{more}. Name the table that the conflict "
             f"sensor records them in."
         )
         self.table, self.missing = table, tuple(missing)

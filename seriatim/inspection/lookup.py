@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import ledger_words
+from seriatim.commit import ledger_words, summary
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
@@ -107,6 +108,8 @@ def _stream(ledger: Ledger, operation_id: str) -> tuple[Watermark | None, int]:
 def _applied(
     table: Table, pin: Pin, operation_id: str, snapshot_id: int | None, watermark: Watermark | None
 ) -> Applied:
+    if snapshot_id is None:  # The ledger keeps partitions as intervals; the history may still tell.
+        snapshot_id = next(_appliers(table, pin, operation_id), None)
     snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
     return Applied(
         operation_id,
@@ -115,6 +118,12 @@ def _applied(
         snapshot.timestamp_ms if snapshot is not None else None,
         watermark.upto if watermark is not None else None,
     )
+
+
+def _appliers(table: Table, pin: Pin, operation_id: str) -> Iterator[int]:
+    for snapshot in walk(table.metadata, pin.snapshot_id):
+        if summary.is_last_part(snapshot) and operation_id in summary.operation_ids(snapshot):
+            yield snapshot.snapshot_id
 
 
 def _proof(table: Table, pin: Pin) -> str:
