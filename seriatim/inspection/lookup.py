@@ -130,9 +130,9 @@ def _proof(table: Table, pin: Pin) -> str:
     """Say why absence counts, where it does."""
     for snapshot in walk(table.metadata, pin.snapshot_id):
         if ledger_words.format_of(snapshot) is not None:
-            return f"the ledger of snapshot {snapshot.snapshot_id} names everything that was applied before it"
+            return f"the ledger of snapshot {snapshot.snapshot_id} tells everything that was applied up to it"
         if is_beginning(snapshot):
             return "the history reaches back to the table's beginning"
     if pin.snapshot_id is None:
         return "nothing has been committed to the branch"
-    return "the ledger of the tagged snapshot, from which the history descends, names everything that was applied"
+    return "the ledger of the tagged snapshot, from which the history descends, tells everything that was applied"
