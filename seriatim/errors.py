@@ -9,6 +9,7 @@
       LedgerUnreadableError       the ledger cannot be read, so that it cannot be told
       OperationTooOldError        issued before what the ledger remembers: it cannot be told
       StreamGapError              not the next step of its stream
+      UpkeepRefusedError          upkeep cannot be done safely: nothing was deleted from then on
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -132,6 +133,15 @@ class StreamGapError(SeriatimError):
             f"nothing was written."
         )
         self.table, self.stream, self.watermark, self.after, self.upto = table, stream, watermark, after, upto
+
+
+class UpkeepRefusedError(SeriatimError):
+    """Upkeep could not be done without a risk for files or a history that somebody needs, so it was not done."""
+
+    def __init__(self, table: str, *, reason: str, remedy: str) -> None:
+        """Build the message from what stands in the way and what to do about it."""
+        super().__init__(f"{table}: {reason}. {remedy}")
+        self.table, self.reason, self.remedy = table, reason, remedy
 
 
 class InvalidChangeError(SeriatimError):
