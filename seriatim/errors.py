@@ -10,6 +10,7 @@
       OperationTooOldError        issued before what the ledger remembers: it cannot be told
       StreamGapError              not the next step of its stream
       ConflictTableError          the table keeps no conflicts: name another
+      UpkeepRefusedError          upkeep cannot be done safely: nothing was deleted from then on
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -146,6 +147,15 @@ class ConflictTableError(SeriatimError):
             f"sensor records them in."
         )
         self.table, self.missing = table, tuple(missing)
+
+
+class UpkeepRefusedError(SeriatimError):
+    """Upkeep could not be done without a risk for files or a history that somebody needs, so it was not done."""
+
+    def __init__(self, table: str, *, reason: str, remedy: str) -> None:
+        """Build the message from what stands in the way and what to do about it."""
+        super().__init__(f"{table}: {reason}. {remedy}")
+        self.table, self.reason, self.remedy = table, reason, remedy
 
 
 class InvalidChangeError(SeriatimError):

@@ -125,3 +125,83 @@ def lookup(
         if isinstance(found, Applied):
             return
         raise typer.Exit(exit_codes.NOT_APPLIED if isinstance(found, NotApplied) else exit_codes.CANNOT_TELL)
+
+
+@app.command()
+def upkeep(
+    table: options.Table,
+    dry_run: options.DryRun = True,
+    older_than: Annotated[
+        float,
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            parser=options.duration_s,
+            help="Only orphan files that are older are removed: a younger one may belong to a commit under way.",
+        ),
+    ] = "3d",  # type: ignore[assignment]  # What the parser is given.
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            "--keep",
+            metavar="COUNT",
+            min=1,
+            help="Snapshots that a branch keeps, where the table does not say it.  [default: 20]",
+            show_default=False,
+        ),
+    ] = None,
+    catalog: options.Catalog = None,
+    branch: options.Branch = "main",
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Expire old snapshots, compact small files, remove orphan files; without --apply only say what would be done."""
+    from seriatim.cli import catalogs, documents, upkeep_views
+    from seriatim.cli.failures import explained
+    from seriatim.cli.progress import orphan_progress
+    from seriatim.commit import RetentionPolicy
+    from seriatim.upkeep import maintain
+
+    name = catalogs.chosen(catalog)
+    with explained(table, name, debug=debug):
+        opened = catalogs.open_catalog(name)
+        retention = RetentionPolicy(snapshots_min=keep) if keep is not None else None
+        with orphan_progress(is_silent=json) as progress:
+            report = maintain(
+                opened,
+                table,
+                dry_run=dry_run,
+                retention=retention,
+                older_than_s=older_than,
+                branch=branch,
+                progress=progress,
+            )
+        if json:
+            documents.print_json(upkeep_views.upkeep_document(report))
+        else:
+            typer.echo("\n".join(upkeep_views.upkeep_lines(report)))
+
+
+@app.command()
+def repair(
+    table: options.Table,
+    dry_run: options.DryRun = True,
+    catalog: options.Catalog = None,
+    branch: options.Branch = "main",
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Say whether the ledger is whole and, with --apply, accept what is lost: it counts as not applied from then on."""
+    from seriatim.cli import catalogs, documents, upkeep_views
+    from seriatim.cli.failures import explained
+    from seriatim.upkeep import repair as repair_of
+
+    name = catalogs.chosen(catalog)
+    with explained(table, name, debug=debug):
+        report = repair_of(catalogs.open_catalog(name), table, dry_run=dry_run, branch=branch)
+        if json:
+            documents.print_json(upkeep_views.repair_document(report))
+        else:
+            typer.echo("\n".join(upkeep_views.repair_lines(report)))
+        if dry_run and not report.is_whole:
+            raise typer.Exit(exit_codes.TO_BE_REPAIRED)

@@ -12,6 +12,7 @@ DONE: Final = 0
 ERROR: Final = 1  # The message says what, and what to do.
 CANNOT_TELL: Final = 3  # 2 is a wrong use of the command, as everywhere.
 NOT_APPLIED: Final = 4
+TO_BE_REPAIRED: Final = 5
 
 EXIT_CODES: Final = """\
 \b
@@ -21,5 +22,6 @@ Exit codes:
   2    wrong use of the command
   3    lookup: it cannot be told whether the operation has been applied
   4    lookup: the operation has not been applied
+  5    repair, dry run: there is something to repair
   130  interrupted
 """

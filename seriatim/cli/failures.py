@@ -10,6 +10,7 @@ from typing import Final
 import typer
 from pydantic import ValidationError
 from pyiceberg.exceptions import (
+    CommitFailedException,
     ForbiddenError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -32,6 +33,7 @@ _TEMPLATES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
         (NoSuchTableError, NoSuchNamespaceError),
         "catalog {catalog!r} has no such table: {reason}; `pyiceberg --catalog {catalog} list NAMESPACE` lists tables",
     ),
+    ((CommitFailedException,), "{table}: others committed at the same time: {reason}; run it again"),
     ((NotInstalledError,), "catalog {catalog!r} needs more than is installed: {reason}"),
     (
         (UnauthorizedError, ForbiddenError, OAuthError),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
 
 
 def _identifier(text: str) -> str:
@@ -33,6 +37,18 @@ def time_ms(text: str) -> int:
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
+def duration_s(text: str) -> float:
+    """Return the seconds of a duration such as 90m, 12h or 3d.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration, such as 90m, 12h or 3d")
+    return float(match[1]) * _UNITS_S[match[2]]
+
+
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as namespace.table.", callback=_identifier)]
 Catalog = Annotated[
     str | None,
@@ -46,6 +62,7 @@ Catalog = Annotated[
     ),
 ]
 Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch of the table.")]
+DryRun = Annotated[bool, typer.Option("--dry-run/--apply", help="Say what would be done, or do it.", show_default=True)]
 Limit = Annotated[
     int | None,
     typer.Option("--limit", "-n", metavar="COUNT", min=1, help="No more than these, the newest.", show_default=False),

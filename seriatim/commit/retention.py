@@ -67,6 +67,11 @@ def expiry(
         return ()
     moved = {update.ref_name for update in updates if isinstance(update, SetSnapshotRefUpdate)}
     expired = expired_ids(metadata, branch, policy, now_ms, added=added, moved=moved)
+    return removals(metadata, expired)
+
+
+def removals(metadata: TableMetadata, expired: Collection[int]) -> tuple[TableUpdate, ...]:
+    """Return what removes these snapshots, and what is registered for them."""
     if not expired:
         return ()
     # PyIceberg 0.10 cannot expire a snapshot that has statistics, and no version removes those of partitions with it.
