@@ -59,6 +59,21 @@ def test_the_command_reads_the_configuration_of_pyiceberg(tmp_path: Path) -> Non
     assert found.returncode == 4
 
 
+def test_an_exit_code_is_not_lost_while_the_interpreter_is_taken_down(tmp_path: Path) -> None:
+    """Arrow's threads abort the process now and then if it is; nothing is left to be done by then."""
+    bank = Bank(tmp_path)
+    with_history(bank)
+    bank.close()
+    code = "import atexit; atexit.register(print, 'taken down'); from seriatim.cli.entry import main; main()"
+    uri = bank.properties()["uri"]
+
+    ended = _python(code, "lookup", ACCOUNT, "deposit|1", "-c", "bank", home=tmp_path, PYICEBERG_CATALOG__BANK__URI=uri)
+
+    assert ended.returncode == 0
+    assert "has been applied by snapshot" in ended.stdout
+    assert "taken down" not in ended.stdout
+
+
 def test_a_reader_that_goes_away_is_no_error_to_speak_of(tmp_path: Path) -> None:
     """`seriatim history TABLE | head`."""
     bank = Bank(tmp_path)
