@@ -57,7 +57,8 @@ def show(listing: Listing) -> None:
 
 def _show_rows(console: Console, listing: Listing) -> None:
     spare = [column for column in listing.columns if column.is_spare]
-    for left_out in ([], spare):
+    for fitting in range(len(spare), -1, -1):
+        left_out = spare[fitting:]
         table = _table(listing, left_out)
         if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
             console.print(table)
