@@ -229,7 +229,9 @@ def test_conflicts_fit_on_a_terminal(cli: Cli, width: int) -> None:
     words = {word for line in lines for word in line.split()}
     assert max(map(len, lines)) <= width
     assert {"7000000000000000001", "bank/opened|1993-01-01", "deposit|1", "1,234"} <= words
-    assert RUN in words or any(line.startswith("Left out for want of width: loser's run") for line in lines)
+    assert RUN in words
+    assert lines[0].startswith("time (UTC)") == (width > 80)
+    assert ("Left out for want of width: winner's run, read, met (--json has it)." in lines) == (width == 160)
     assert lines[-1] == "2 conflicts, 1,246 ms wasted."
 
 
