@@ -14,7 +14,7 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
 from seriatim.errors import TableReplacedError
-from seriatim.upkeep import ExpiryReport, expire
+from seriatim.upkeep import ExpiryReport, expire, fold
 from tests.contract.apply_support import Deposit, call
 from tests.contract.ledger_support import TAG, commit, expire_unreferenced, note, set_ref, tagged
 from tests.contract.upkeep_support import readings
@@ -225,8 +225,23 @@ def test_what_the_ledger_cannot_be_read_without_is_kept_and_named(bank: Bank) ->
     assert call(bank, Deposit(1), "it-0").is_noop
 
 
+def test_a_whole_history_without_a_ledger_stays_until_it_is_folded(bank: Bank) -> None:
+    """Only its beginning proves that an operation was not applied."""
+    for _ in range(3):
+        bank.deposit(1)
+
+    report = run(bank, keep=1)
+    assert (report.expired, report.kept_for_ledger) == ((), tuple(bank.snapshot_ids()[:-1]))
+
+    fold(bank.connect(), bank.identifier)
+    assert len(run(bank, keep=1).expired) == 7
+    assert not call(bank, Deposit(1), "first").is_noop
+
+
 def test_our_commits_without_a_ledger_stay_while_nothing_else_names_their_operations(bank: Bank) -> None:
-    """So the commits of a Seriatim are that kept no ledger yet."""
+    """So the commits of a Seriatim are that kept no ledger yet; the history before them is cut."""
+    bank.open_account(7, 7)
+    bank.expire_all_but_head()
     with bank.rival() as rival:
         table = rival.load_table(bank.identifier)
         table.append(table.scan().to_arrow(), snapshot_properties={"seriatim.operation-ids": '["old"]'})
