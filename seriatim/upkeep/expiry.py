@@ -57,6 +57,7 @@ def expire(
 
     Raises:
         CommitFailedException: the table moved under every attempt that the policy allows; nothing was removed.
+        Exception: whatever else the catalog raised at the last attempt, if the table does not show that it landed.
         TableReplacedError: the table was dropped and created anew meanwhile; nothing was removed from the new one.
     """
     clock, policy = clock or SystemClock(), policy or RetryPolicy()
