@@ -15,7 +15,7 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
 from seriatim.errors import TableReplacedError
 from seriatim.upkeep import ExpiryReport, expire, fold
-from tests.contract.apply_support import Deposit, call
+from tests.contract.apply_support import Deposit, call, opening
 from tests.contract.ledger_support import TAG, commit, expire_unreferenced, note, set_ref, tagged
 from tests.contract.upkeep_support import readings
 from tests.faults.bank import Bank
@@ -64,6 +64,16 @@ def test_a_branch_keeps_its_newest_snapshots_and_they_read_as_before(bank: Bank)
     assert readings(bank.table()) == {id_: before[id_] for id_ in made[-2:]}
     assert bank.table().properties == properties
     assert call(bank, Deposit(1), "it-0", retention=NEVER).is_noop
+
+
+def test_a_table_of_format_version_1_is_expired(empty_bank: Bank) -> None:
+    """It has no sequence numbers; the order of its snapshots is that of their times."""
+    bank = empty_bank.create([], properties={"format-version": "1"})
+    call(bank, opening(1, 100), "open")  # Of others' snapshots there nothing proves that they are the first.
+    before = bank.snapshot_ids() + deposits(bank, 3)
+
+    assert run(bank, keep=1).expired == tuple(before[:-1])
+    assert bank.balances()[1] == 103
 
 
 def test_a_dry_run_says_the_same_and_commits_nothing(bank: Bank) -> None:

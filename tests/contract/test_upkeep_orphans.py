@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -392,6 +393,23 @@ def test_progress_is_told(bank: Bank) -> None:
 
     assert [each.files_listed for each in told][:2] == [1000, report.files_listed]
     assert [each.removed for each in told][-2:] == [1000, 1500]
+
+
+@pytest.mark.slow
+def test_ten_thousand_orphans_go_in_bounded_memory_and_with_one_load_for_each_thousand(bank: Bank) -> None:
+    """They are never held all at once, and the table is read again only if it has moved."""
+    for part in range(10):
+        litter(home(bank) / "data" / f"part={part}", *(f"{number}.parquet" for number in range(1000)))
+    catalog = bank.connect()
+    tracemalloc.start()
+
+    report = sweep(bank, catalog)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (report.removed, len(report.examples)) == (10_000, 20)
+    assert len(catalog.loaded) == 2 + 10
+    assert peak < 8_000_000
 
 
 def test_what_dead_attempts_left_goes_and_the_next_call_works(bank: Bank) -> None:
