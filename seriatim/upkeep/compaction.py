@@ -41,7 +41,7 @@ from seriatim.commit.staging import Staged, write_rows
 from seriatim.commit.submission import submit
 from seriatim.errors import UpkeepRefusedError
 from seriatim.system import Clock
-from seriatim.upkeep.fold import KEEP
+from seriatim.upkeep.fold import KEEP, REMEMBER
 from seriatim.upkeep.grouping import Group, Sizes, data_files, delete_files, find_groups
 from seriatim.upkeep.reports import CompactionPlan
 
@@ -73,16 +73,16 @@ def compact(  # noqa: PLR0913  # Options, by name.
     more, into one file, sorted as the table sorts. Rows, values and types stay what they are. Files of an older
     partition spec, ORC and Avro files are left. Where there is nothing to do, nothing is committed.
 
-    No history is expired, unless a `retention` policy or the table says how much.
+    No history is expired, unless a `retention` policy or the table says how much, and no operation id is forgotten,
+    unless a `ledger` policy says after which time.
 
     Raises:
         UpkeepRefusedError: the table's format version cannot be written, or a file has not the rows that it should.
         ConflictError, OutcomeUnknownError, TableReplacedError: as `apply`.
     """
     sizes = Sizes(target_bytes, small_below, files_min)
-    settings = Settings.of(
-        Names(), branch, ANY_BASE, policy, ledger, retention or KEEP, writer, observer, clock, chance
-    )
+    kept, remembered = retention or KEEP, ledger or REMEMBER
+    settings = Settings.of(Names(), branch, ANY_BASE, policy, remembered, kept, writer, observer, clock, chance)
     call = Call(catalog, identifier, settings)
     return call.run(_Compaction(call.attempts, settings, sizes))
 

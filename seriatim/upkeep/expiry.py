@@ -24,7 +24,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import RetentionPolicy, RetryPolicy, ledger_words, private
 from seriatim.commit.ledger import tag_of
-from seriatim.commit.lineage import walk
+from seriatim.commit.lineage import is_beginning, walk
 from seriatim.commit.retention import GC_ENABLED, MAX_AGE_MS, expired_ids, removals
 from seriatim.errors import TableReplacedError
 from seriatim.system import Clock, SystemClock, new_random
@@ -50,12 +50,14 @@ def expire(
     Each branch keeps what it says itself, else what the table's `history.expire.*` say, else what `retention` says. A
     branch or tag, but for main and the ledger's tags, goes when it is older than its `max-ref-age-ms` or the table's. A
     snapshot that no ref holds goes once it is older than the age. What a tag or a branch keeps stays, and so does what
-    the ledger needs to be read. `gc.enabled=false` keeps everything.
+    the ledger needs to be read: all of a branch that has no ledger yet (`fold` gives it one). `gc.enabled=false` keeps
+    everything.
 
     Files stay where they are: `remove_orphans` removes those that are needed no more.
 
     Raises:
         CommitFailedException: the table moved under every attempt that the policy allows; nothing was removed.
+        Exception: whatever else the catalog raised at the last attempt, if the table does not show that it landed.
         TableReplacedError: the table was dropped and created anew meanwhile; nothing was removed from the new one.
     """
     clock, policy = clock or SystemClock(), policy or RetryPolicy()
@@ -172,6 +174,8 @@ def _needed_by_ledger(metadata: TableMetadata, io: FileIO, branch: str, lineage:
     it descends from that commit, which the ledger's tag then holds (see `seriatim.commit.ledger`).
     """
     carries = [ledger_words.format_of(each) is not None for each in lineage]
+    if True not in carries and is_beginning(lineage[-1]):
+        return len(lineage)  # That the history is whole is all that proves what was not applied.
     if True not in carries:  # Nothing vouches for the past: the commits that name operations are all there is.
         named = [number for number, each in enumerate(lineage) if ledger_words.own_entry(each).size]
         return named[-1] + 1 if named else 0

@@ -24,9 +24,9 @@ from seriatim.errors import UpkeepRefusedError
 from seriatim.system import Clock
 from seriatim.upkeep.reports import RepairReport
 
-# Whatever a commit would carry goes into a new file. How long ids are remembered is for the writers to say, who know
-# how late one may come back: upkeep forgets nothing by itself.
-_ALL: Final = LedgerPolicy(window_s=100 * 365 * 24 * 3600.0, recent_max=0, recent_bytes_max=0)
+# How long ids are remembered is for the writers to say, who know how late one may come back: upkeep forgets nothing.
+REMEMBER: Final = LedgerPolicy(window_s=100 * 365 * 24 * 3600.0)
+_ALL: Final = replace(REMEMBER, recent_max=0, recent_bytes_max=0)  # Whatever a commit would carry goes into a file.
 
 KEEP: Final = RetentionPolicy(snapshots_min=None)  # `expire` is there to expire; a commit of upkeep does not.
 

@@ -84,6 +84,19 @@ def test_small_files_become_one_and_every_snapshot_reads_as_before(empty_bank: B
     assert bank.inventory().unreachable == bank.inventory().missing == []
 
 
+def test_a_table_of_format_version_1_is_compacted(empty_bank: Bank) -> None:
+    """It has no sequence numbers, so that nothing is ever known to be dead; the rows are the same."""
+    bank = empty_bank.create(file_per_row=True, properties={"format-version": "1"})
+
+    catalog = _Raced(bank, lambda: bank.open_account(9, 9))
+    run(bank, catalog)
+    catalog.engine.dispose()
+
+    assert sorted(task.file.record_count for task in tasks(bank)) == [1, 3]
+    assert bank.balances() == {1: 100, 2: 200, 3: 300, 9: 9}
+    assert bank.inventory().missing == []
+
+
 def test_a_second_compaction_commits_nothing(empty_bank: Bank) -> None:
     """So that a schedule may run it as often as it likes."""
     bank = empty_bank.create(file_per_row=True)

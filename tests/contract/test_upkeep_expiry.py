@@ -14,8 +14,8 @@ from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
 from seriatim.errors import TableReplacedError
-from seriatim.upkeep import ExpiryReport, expire
-from tests.contract.apply_support import Deposit, call
+from seriatim.upkeep import ExpiryReport, expire, fold
+from tests.contract.apply_support import Deposit, call, opening
 from tests.contract.ledger_support import TAG, commit, expire_unreferenced, note, set_ref, tagged
 from tests.contract.upkeep_support import readings
 from tests.faults.bank import Bank
@@ -64,6 +64,16 @@ def test_a_branch_keeps_its_newest_snapshots_and_they_read_as_before(bank: Bank)
     assert readings(bank.table()) == {id_: before[id_] for id_ in made[-2:]}
     assert bank.table().properties == properties
     assert call(bank, Deposit(1), "it-0", retention=NEVER).is_noop
+
+
+def test_a_table_of_format_version_1_is_expired(empty_bank: Bank) -> None:
+    """It has no sequence numbers; the order of its snapshots is that of their times."""
+    bank = empty_bank.create([], properties={"format-version": "1"})
+    call(bank, opening(1, 100), "open")  # Of others' snapshots there nothing proves that they are the first.
+    before = bank.snapshot_ids() + deposits(bank, 3)
+
+    assert run(bank, keep=1).expired == tuple(before[:-1])
+    assert bank.balances()[1] == 103
 
 
 def test_a_dry_run_says_the_same_and_commits_nothing(bank: Bank) -> None:
@@ -225,8 +235,23 @@ def test_what_the_ledger_cannot_be_read_without_is_kept_and_named(bank: Bank) ->
     assert call(bank, Deposit(1), "it-0").is_noop
 
 
+def test_a_whole_history_without_a_ledger_stays_until_it_is_folded(bank: Bank) -> None:
+    """Only its beginning proves that an operation was not applied."""
+    for _ in range(3):
+        bank.deposit(1)
+
+    report = run(bank, keep=1)
+    assert (report.expired, report.kept_for_ledger) == ((), tuple(bank.snapshot_ids()[:-1]))
+
+    fold(bank.connect(), bank.identifier)
+    assert len(run(bank, keep=1).expired) == 7
+    assert not call(bank, Deposit(1), "first").is_noop
+
+
 def test_our_commits_without_a_ledger_stay_while_nothing_else_names_their_operations(bank: Bank) -> None:
-    """So the commits of a Seriatim are that kept no ledger yet."""
+    """So the commits of a Seriatim are that kept no ledger yet; the history before them is cut."""
+    bank.open_account(7, 7)
+    bank.expire_all_but_head()
     with bank.rival() as rival:
         table = rival.load_table(bank.identifier)
         table.append(table.scan().to_arrow(), snapshot_properties={"seriatim.operation-ids": '["old"]'})

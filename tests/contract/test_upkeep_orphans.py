@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import Table
+from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.statistics import StatisticsFile
 from pyiceberg.table.update import SetStatisticsUpdate
 
 from seriatim.commit import LedgerPolicy
 from seriatim.errors import TableReplacedError, UpkeepRefusedError
+from seriatim.system import SystemClock
 from seriatim.upkeep import Orphan, OrphanReport, Progress, remove_orphans
 from tests.contract.apply_support import Deposit, call
 from tests.contract.ledger_support import commit, ledger_files, note
@@ -180,6 +182,36 @@ def test_an_old_file_that_becomes_live_after_the_listing_is_spared(bank: Bank, a
     assert (path.exists(), orphan.exists()) == (True, False)
     assert (report.rescued, report.removed, report.bytes_removed) == (1, 1, len(b"litter"))
     assert len(bank.rows()) == 6
+
+
+class _Swept(SqlCatalog):
+    """A catalog that is swept just before each commit."""
+
+    def __init__(self, bank: Bank, **options: Any) -> None:
+        super().__init__("bank", **bank.properties())
+        self._bank, self._options = bank, options
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        sweep(self._bank, **self._options)
+        return super().commit_table(table, requirements, updates)
+
+
+@pytest.mark.parametrize("older_than_s", [3600.0, 0.0], ids=["an hour", "no age"])
+def test_only_its_age_saves_what_a_pending_attempt_has_written(bank: Bank, older_than_s: float) -> None:
+    """So an age of nothing is for tables that nobody writes: it has to be forced by name."""
+    catalog = _Swept(bank, older_than_s=older_than_s, accepts_any_age=True, clock=Ahead())
+
+    call(bank, Deposit(1), "it", catalog=catalog)
+    catalog.engine.dispose()
+
+    assert bool(bank.inventory().missing) == (older_than_s == 0)
+
+
+class Ahead(SystemClock):
+    """A clock that is a minute ahead, so that what was written in this very moment is older than nothing."""
+
+    def now_ms(self) -> int:
+        return super().now_ms() + 60_000
 
 
 def copied_file(bank: Bank) -> Path:
@@ -392,6 +424,23 @@ def test_progress_is_told(bank: Bank) -> None:
 
     assert [each.files_listed for each in told][:2] == [1000, report.files_listed]
     assert [each.removed for each in told][-2:] == [1000, 1500]
+
+
+@pytest.mark.slow
+def test_ten_thousand_orphans_go_in_bounded_memory_and_with_one_load_for_each_thousand(bank: Bank) -> None:
+    """They are never held all at once, and the table is read again only if it has moved."""
+    for part in range(10):
+        litter(home(bank) / "data" / f"part={part}", *(f"{number}.parquet" for number in range(1000)))
+    catalog = bank.connect()
+    tracemalloc.start()
+
+    report = sweep(bank, catalog)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (report.removed, len(report.examples)) == (10_000, 20)
+    assert len(catalog.loaded) == 2 + 10
+    assert peak < 8_000_000
 
 
 def test_what_dead_attempts_left_goes_and_the_next_call_works(bank: Bank) -> None:
