@@ -109,6 +109,7 @@ def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> b
         Names(),
         (),
         retention=RetentionPolicy(),
+        attempt=attempts.count + 1,
         writer=Writer(),
         now_ms=now_ms,
     )

@@ -9,6 +9,8 @@
       LedgerUnreadableError       the ledger cannot be read, so that it cannot be told
       OperationTooOldError        issued before what the ledger remembers: it cannot be told
       StreamGapError              not the next step of its stream
+      ConflictTableError          the table keeps no conflicts: name another
+      UpkeepRefusedError          upkeep cannot be done safely: nothing was deleted from then on
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -133,6 +135,28 @@ class StreamGapError(SeriatimError):
             f"nothing was written."
         )
         self.table, self.stream, self.watermark, self.after, self.upto = table, stream, watermark, after, upto
+
+
+class ConflictTableError(SeriatimError):
+    """The table is none that keeps conflicts; name the one that the sensor records them in."""
+
+    def __init__(self, table: str, *, missing: Sequence[str]) -> None:
+        """Build the message from the columns that it lacks."""
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        super().__init__(
+            f"{table} keeps no conflicts: it has no column {missing[0]!r}{more}. Name the table that the conflict "
+            f"sensor records them in."
+        )
+        self.table, self.missing = table, tuple(missing)
+
+
+class UpkeepRefusedError(SeriatimError):
+    """Upkeep could not be done without a risk for files or a history that somebody needs, so it was not done."""
+
+    def __init__(self, table: str, *, reason: str, remedy: str) -> None:
+        """Build the message from what stands in the way and what to do about it."""
+        super().__init__(f"{table}: {reason}. {remedy}")
+        self.table, self.reason, self.remedy = table, reason, remedy
 
 
 class InvalidChangeError(SeriatimError):

@@ -39,12 +39,13 @@ class Landing:
         pending: Sequence[str],
         *,
         retention: RetentionPolicy,
+        attempt: int,
         writer: Writer,
         now_ms: int,
     ) -> Landing:
         """Say what the commit that applies `pending` on the ledger's base lands with."""
         page = ledger.next(names, pending, now_ms)
-        words = {**summary.words(new_id(), pending, ledger.pin, writer), **page.words}
+        words = {**summary.words(new_id(), pending, ledger.pin, attempt, writer), **page.words}
         return cls(words, page, ledger.pin.branch, retention, now_ms, metadata)
 
     @property

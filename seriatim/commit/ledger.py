@@ -79,7 +79,7 @@ class Ledger:
             StreamGapError: the step of the stream is neither applied nor the next one.
         """
         found = self._found([*names.ids, *(names.partitions.operation_ids if names.partitions else ())])
-        watermark = self._watermark(names.stream.name) if names.stream else None
+        watermark = self.watermark(names.stream.name) if names.stream else None
         if self.cut_at is not None and not self.policy.accepts_cut_history:
             missing = [name for name in names.operation_ids if name not in found]
             if missing:
@@ -88,6 +88,17 @@ class Ledger:
         if names.stream is not None and is_applied(self.table, names.stream, watermark):
             found[names.stream.operation_id] = watermark.snapshot_id if watermark else None
         return found
+
+    def watermark(self, stream: str) -> Watermark | None:
+        """Return the place that a stream has reached; None: it has not begun, as far as the walk came.
+
+        Raises:
+            LedgerUnreadableError: the ledger file is gone or damaged.
+        """
+        if stream in self.page.watermarks:
+            return self.page.watermarks[stream]
+        contents = self._contents()
+        return contents.watermarks.get(stream) if contents is not None else None
 
     def next(self, names: Names, pending: Sequence[str], now_ms: int) -> NextPage:
         """Return what the commit that applies `pending` on this base is to carry."""
@@ -129,12 +140,6 @@ class Ledger:
                 return {name: entry.snapshot_id}
         contents = self._contents()
         return {name: None} if contents is not None and contents.partitions.has(asset, key) else {}
-
-    def _watermark(self, stream: str) -> Watermark | None:
-        if stream in self.page.watermarks:
-            return self.page.watermarks[stream]
-        contents = self._contents()
-        return contents.watermarks.get(stream) if contents is not None else None
 
     def _require_recent(self, names: Names, found: dict[str, int | None]) -> None:
         missing = [name for name in names.ids if name not in found]

@@ -219,6 +219,7 @@ class Call:
             settings.names,
             pending,
             retention=settings.retention,
+            attempt=self.attempts.count + 1,  # The one that is submitted below.
             writer=settings.writer,
             now_ms=settings.clock.now_ms(),
         )

@@ -71,6 +71,13 @@ def expiry(
     beyond = expired_ids(metadata, branch, policy, now_ms, added=added, moved=[update.ref_name for update in moved])
     held = {update.snapshot_id for update in moved}
     expired = tuple(id_ for id_ in beyond if id_ not in held)
+    return removals(metadata, expired, updates)
+
+
+def removals(
+    metadata: TableMetadata, expired: Collection[int], updates: Sequence[TableUpdate] = ()
+) -> tuple[TableUpdate, ...]:
+    """Return what removes these snapshots, and what is registered for them once `updates` are done."""
     if not expired:
         return ()
     # PyIceberg 0.10 cannot expire a snapshot that has statistics, and no version removes those of partitions with it.

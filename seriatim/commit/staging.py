@@ -11,6 +11,7 @@ from pyiceberg.expressions import AlwaysFalse, BooleanExpression, Or
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
 from seriatim.commit.conditions import provable
@@ -118,30 +119,37 @@ class _Stage:
                     raise RowNotFoundError(self._name, key=next(iter(key.values())) if len(key) == 1 else key)
 
     def _write(self, rows: Sequence[pa.Table]) -> None:
-        if not rows:
-            return
-        schema = self._table.schema().as_arrow()
-        together = in_order(self._table.metadata, pa.concat_tables([each.cast(schema) for each in rows]))
-        self._require_partitions(together)
-        metadata, io = self._table.metadata, self._io
-        files = marked(metadata, private.write_files(metadata, io, together, new_id()))
-        written = with_nan_counts(metadata, io, together, files)
-        if (count := sum(file.record_count for file in written)) != together.num_rows:
-            raise InvalidChangeError(
-                f"{self._name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "
-                f"while it sorted them into partitions. Nothing was committed; partition the table by another column."
-            )
-        self._written.extend(written)
+        if rows:
+            self._written.extend(write_rows(self._name, self._table.metadata, self._io, rows))
 
-    def _require_partitions(self, rows: pa.Table) -> None:
-        """Refuse NaN where it would name a partition: PyIceberg looks for the rows of it, and finds none."""
-        table_schema = self._table.schema()
-        for field in self._table.spec().fields:
-            name = table_schema.find_column_name(field.source_id)
-            if name not in rows.column_names or not pa.types.is_floating(rows[name].type):
-                continue
-            if pc.any(pc.is_nan(rows[name])).as_py():
-                raise InvalidChangeError(
-                    f"{self._name}: a row has {name}=NaN, and {name} is a partition; PyIceberg cannot write "
-                    f"that. Nothing was committed; change the value, or partition the table by another column."
-                )
+
+def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa.Table]) -> tuple[DataFile, ...]:
+    """Write rows, in the table's order, to new data files of its current partition spec.
+
+    Raises:
+        InvalidChangeError: PyIceberg cannot write them into partitions; what was written is the caller's to remove.
+    """
+    schema = metadata.schema().as_arrow()
+    together = in_order(metadata, pa.concat_tables([each.cast(schema) for each in rows]))
+    _require_partitions(name, metadata, together)
+    files = marked(metadata, private.write_files(metadata, io, together, new_id()))
+    written = with_nan_counts(metadata, io, together, files)
+    if (count := sum(file.record_count for file in written)) != together.num_rows:
+        raise InvalidChangeError(
+            f"{name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "
+            f"while it sorted them into partitions. Nothing was committed; partition the table by another column."
+        )
+    return written
+
+
+def _require_partitions(name: str, metadata: TableMetadata, rows: pa.Table) -> None:
+    """Refuse NaN where it would name a partition: PyIceberg looks for the rows of it, and finds none."""
+    for field in metadata.spec().fields:
+        column = metadata.schema().find_column_name(field.source_id)
+        if column not in rows.column_names or not pa.types.is_floating(rows[column].type):
+            continue
+        if pc.any(pc.is_nan(rows[column])).as_py():
+            raise InvalidChangeError(
+                f"{name}: a row has {column}=NaN, and {column} is a partition; PyIceberg cannot write "
+                f"that. Nothing was committed; change the value, or partition the table by another column."
+            )

@@ -27,6 +27,7 @@ READS: Final = "seriatim.reads"  # what the change depends on, cut off at a boun
 ROWS_ADDED: Final = "seriatim.rows-added"  # rows of the change; the engine's added-records count rows carried over too
 ROWS_REMOVED: Final = "seriatim.rows-removed"
 SUMS: Final = "seriatim.sums"  # JSON: by how much the change says it moves the totals of columns
+ATTEMPTS: Final = "seriatim.attempts"  # which attempt of its call it is, counted from 1
 HOST: Final = "seriatim.host"
 VERSION: Final = "seriatim.version"  # of Seriatim
 RUN_ID: Final = "seriatim.run-id"
@@ -44,12 +45,13 @@ class _Empty(Enum):
 EMPTY_TABLE: Final = _Empty.EMPTY_TABLE
 
 
-def words(commit_id: str, pending: Sequence[str], pin: Pin, writer: Writer) -> dict[str, str]:
-    """Return what every commit says: its id, the operations it applies, its base and its writer."""
+def words(commit_id: str, pending: Sequence[str], pin: Pin, attempt: int, writer: Writer) -> dict[str, str]:
+    """Return what every commit says: its id, the operations it applies, its base, its attempt and its writer."""
     entries = {
         COMMIT_ID: commit_id,
         BASE_SNAPSHOT_ID: EMPTY_TABLE.value if pin.snapshot_id is None else str(pin.snapshot_id),
         BASE_SEQUENCE_NUMBER: str(pin.sequence_number),
+        ATTEMPTS: str(attempt),
         HOST: writer.host,
         VERSION: VERSION_OF_SERIATIM,
     }
@@ -68,28 +70,29 @@ def described(reads: Sequence[BooleanExpression]) -> str:
 
 def operation_ids(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the operations that the snapshot applied, in order; none if it is not a commit of ours."""
-    text = _get(snapshot, OPERATION_IDS)
+    text = word(snapshot, OPERATION_IDS)
     return tuple(json.loads(text)) if text is not None else ()
 
 
 def is_last_part(snapshot: Snapshot) -> bool:
     """Tell whether everything that its commit did is there once the snapshot is."""
-    number, _, count = (_get(snapshot, PART) or "1/1").partition("/")
+    number, _, count = (word(snapshot, PART) or "1/1").partition("/")
     return number == count
 
 
 def run_id(snapshot: Snapshot) -> str | None:
     """Return the run that made the snapshot; None: it does not say."""
-    return _get(snapshot, RUN_ID)
+    return word(snapshot, RUN_ID)
 
 
 def base_snapshot_id(snapshot: Snapshot) -> int | Literal[_Empty.EMPTY_TABLE] | None:
     """Return the base that the commit recorded; None: it is not a commit of ours."""
-    text = _get(snapshot, BASE_SNAPSHOT_ID)
+    text = word(snapshot, BASE_SNAPSHOT_ID)
     if text is None:
         return None
     return EMPTY_TABLE if text == EMPTY_TABLE.value else int(text)
 
 
-def _get(snapshot: Snapshot, key: str) -> str | None:
+def word(snapshot: Snapshot, key: str) -> str | None:
+    """Return one word of the snapshot's summary; None: it does not have it."""
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

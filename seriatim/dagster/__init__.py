@@ -8,13 +8,13 @@ def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.M
     return dg.MaterializeResult(metadata=receipt_metadata(receipt))
 """
 
+from seriatim.conflict_events import ConflictEvent as ConflictEvent
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
 from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor
 from seriatim.dagster.conflict_sensor import read_conflicts as read_conflicts
 from seriatim.dagster.conflict_sensor import record_conflicts as record_conflicts
 from seriatim.dagster.conflict_table import ensure_conflict_table as ensure_conflict_table
-from seriatim.dagster.conflicts import ConflictEvent as ConflictEvent
 from seriatim.dagster.conflicts import ConflictReporter as ConflictReporter
 from seriatim.dagster.conflicts import conflict_from_observation as conflict_from_observation
 from seriatim.dagster.conflicts import conflict_observation as conflict_observation

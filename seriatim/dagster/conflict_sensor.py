@@ -16,9 +16,10 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import In
 
 from seriatim.commit import Append, Base, NoChange, apply
+from seriatim.conflict_events import ConflictEvent, conflict_rows
 from seriatim.dagster.catalog import IcebergCatalog
-from seriatim.dagster.conflict_table import conflict_rows, ensure_conflict_table
-from seriatim.dagster.conflicts import ConflictEvent, conflict_from_observation, is_conflict
+from seriatim.dagster.conflict_table import ensure_conflict_table
+from seriatim.dagster.conflicts import conflict_from_observation, is_conflict
 from seriatim.dagster.errors import ConflictEventError
 
 BATCH_MAX: Final = 500

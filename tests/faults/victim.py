@@ -120,12 +120,14 @@ class _Catalog(WatchedCatalog):
         super()._delete_old_metadata(*args)
 
 
-def do_in_a_process(path: Path, deed: str, operation_ids: tuple[str, ...], gate: Gate) -> Ending:
+def do_in_a_process(
+    path: Path, deed: str, operation_ids: tuple[str, ...], gate: Gate, *, attempts_max: int = 3
+) -> Ending:
     """Do the deed on the bank under `path` in a new process, which is killed at the gate; return how it ended."""
     fork = multiprocessing.get_context("forkserver")
     fork.set_forkserver_preload([__name__])
     ours, theirs = fork.Pipe(duplex=False)
-    process = fork.Process(target=_do, args=(path, deed, operation_ids, gate, theirs))
+    process = fork.Process(target=_do, args=(path, deed, operation_ids, gate, attempts_max, theirs))
     process.start()
     theirs.close()
     try:
@@ -137,10 +139,12 @@ def do_in_a_process(path: Path, deed: str, operation_ids: tuple[str, ...], gate:
     return Ending(process.exitcode, returned)
 
 
-def _do(path: Path, deed: str, operation_ids: tuple[str, ...], gate: Gate, connection: Connection) -> None:
+def _do(
+    path: Path, deed: str, operation_ids: tuple[str, ...], gate: Gate, attempts_max: int, connection: Connection
+) -> None:
     killer = Killer(gate)
     catalog = _Catalog(killer, **Bank(path).properties())
-    returned = DEEDS[deed].run(catalog, operation_ids, 3, lambda: killer.reach(Gate.COMPUTED))
+    returned = DEEDS[deed].run(catalog, operation_ids, attempts_max, lambda: killer.reach(Gate.COMPUTED))
     killer.reach(Gate.RETURNED)
     connection.send(returned)
     catalog.engine.dispose()

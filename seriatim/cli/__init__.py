@@ -1,0 +1,1 @@
+"""The command `seriatim`: what happened to a table, and its upkeep, from a terminal."""

@@ -1,0 +1,27 @@
+"""What the command exits with.
+
+No crash, and no error of the shell's, ends with the code that says "not applied": whoever does an operation again
+because it has not been applied must have been told so.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+DONE: Final = 0
+ERROR: Final = 1  # The message says what, and what to do.
+CANNOT_TELL: Final = 3  # 2 is a wrong use of the command, as everywhere.
+NOT_APPLIED: Final = 4
+TO_BE_REPAIRED: Final = 5
+
+EXIT_CODES: Final = """\
+\b
+Exit codes:
+  0    done; of lookup: the operation has been applied
+  1    an error, which the message explains
+  2    wrong use of the command
+  3    lookup: it cannot be told whether the operation has been applied
+  4    lookup: the operation has not been applied
+  5    repair, dry run: there is something to repair
+  130  interrupted
+"""

@@ -1,0 +1,71 @@
+"""The arguments and options that commands share."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
+
+
+def _identifier(text: str) -> str:
+    if not all(text.split(".")) or "." not in text:
+        raise typer.BadParameter(f"{text!r} is not of the form namespace.table")
+    return text
+
+
+def _catalog_names() -> list[str]:
+    from seriatim.cli.catalogs import known_catalogs
+
+    return known_catalogs()
+
+
+def time_ms(text: str) -> int:
+    """Return milliseconds since 1970-01-01 UTC; a time without a zone is one of UTC.
+
+    Raises:
+        BadParameter: it is no ISO-8601 time.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no ISO-8601 time, such as 2026-11-30T02:30:00Z") from None
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def duration_s(text: str) -> float:
+    """Return the seconds of a duration such as 90m, 12h or 3d.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration, such as 90m, 12h or 3d")
+    return float(match[1]) * _UNITS_S[match[2]]
+
+
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as namespace.table.", callback=_identifier)]
+Catalog = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        "-c",
+        metavar="NAME",
+        help="A catalog of PyIceberg's configuration; without it PyIceberg's default.",
+        autocompletion=_catalog_names,
+        show_default=False,
+    ),
+]
+Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch of the table.")]
+DryRun = Annotated[bool, typer.Option("--dry-run/--apply", help="Say what would be done, or do it.", show_default=True)]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", "-n", metavar="COUNT", min=1, help="No more than these, the newest.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.")]
+Debug = Annotated[bool, typer.Option("--debug", help="With an error, the traceback.")]

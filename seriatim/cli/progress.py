@@ -1,0 +1,29 @@
+"""How far the removal of orphans has come, on a terminal; nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from seriatim.upkeep import Progress as OrphanProgress
+
+
+@contextmanager
+def orphan_progress(*, is_silent: bool) -> Iterator[Callable[[OrphanProgress], None] | None]:
+    """Give a function to call as files are listed and removed; None where nobody would see it."""
+    console = Console(stderr=True)
+    if is_silent or not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("expiring, compacting", total=None)  # How many files there are is not known before.
+
+        def tell(how_far: OrphanProgress) -> None:
+            listed, removed = f"{how_far.files_listed:,} files listed", f"{how_far.removed:,} removed"
+            bar.update(task, description=f"{listed}, {how_far.orphans:,} orphans, {removed}")
+
+        yield tell

@@ -1,0 +1,62 @@
+"""docs/cli.md tells what is so: every key, every exit code, every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import run
+from seriatim.cli import exit_codes
+from seriatim.conflict_events import ConflictEvent
+from tests.unit.cli_support import ACCOUNT, RUN, Cli, cli_on, record_conflicts, with_history
+
+DOCS = (run.ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+OPEN_KEYS = ("sums", "snapshots_retained")  # Their keys are columns and branches.
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
+    with cli_on(tmp_path, monkeypatch) as cli:
+        with_history(cli.bank)
+        yield cli
+
+
+def _keys(content: object) -> Iterator[str]:
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield key
+            if key not in OPEN_KEYS:
+                yield from _keys(value)
+    if isinstance(content, list):
+        for each in content:
+            yield from _keys(each)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("history", ACCOUNT),
+        ("conflicts", ACCOUNT),
+        ("lookup", ACCOUNT, "deposit|1"),
+        ("lookup", ACCOUNT, "deposit|2"),
+        ("upkeep", ACCOUNT),
+        ("repair", ACCOUNT),
+    ],
+)
+def test_every_key_of_a_document_is_described(cli: Cli, arguments: tuple[str, ...]) -> None:
+    record_conflicts(cli.bank, ConflictEvent("e1", ACCOUNT, 1, RUN, ("a",), RUN, ("b",), 1, 2, 3, 4, 5))
+
+    keys = set(_keys(cli.json(*arguments)))
+
+    assert len(keys) > 5
+    assert {key for key in keys if f"`{key}`" not in DOCS} == set()
+
+
+def test_every_exit_code_is_described() -> None:
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+
+    assert codes == {0, 1, 3, 4, 5}
+    assert [code for code in (*codes, 2, 130) if f"| {code} |" not in DOCS] == []
+    assert [code for code in (*codes, 2, 130) if f"\n  {code:<4} " not in exit_codes.EXIT_CODES] == []
