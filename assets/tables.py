@@ -1,4 +1,4 @@
-"""The two Iceberg tables, as assets that no run materializes: many jobs write them, and a sensor tells of them."""
+"""The two Iceberg tables, as assets that no run materializes, since many jobs write them; and the upkeep of each."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Final
 
 import dagster as dg
 
-from assets.account_table import ACCOUNT_KEY
+from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE
 from assets.accounts import GROUP, OWNER
 from assets.postings import postings
+from seriatim.dagster import upkeep_asset
 
 CONFLICTS_TABLE: Final = ("bank", "conflicts")
 CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
@@ -30,4 +31,18 @@ conflicts: Final = dg.AssetSpec(
     group_name=GROUP,
     owners=[OWNER],
     kinds={"iceberg"},
+)
+account_upkeep: Final = upkeep_asset(
+    key=dg.AssetKey(["bank", "account_upkeep"]),
+    identifier=ACCOUNT_TABLE,
+    table_key=ACCOUNT_KEY,
+    group_name=GROUP,
+    owners=[OWNER],
+)
+conflicts_upkeep: Final = upkeep_asset(
+    key=dg.AssetKey(["bank", "conflicts_upkeep"]),
+    identifier=CONFLICTS_TABLE,
+    table_key=CONFLICTS_KEY,
+    group_name=GROUP,
+    owners=[OWNER],
 )

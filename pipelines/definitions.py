@@ -4,16 +4,16 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
-from assets.tables import account, conflicts
-from pipelines.jobs import open_accounts, posting_jobs
+from assets.tables import account, account_upkeep, conflicts, conflicts_upkeep
+from pipelines.jobs import open_accounts, posting_jobs, upkeep
 from pipelines.resources import BankCatalog, TransactionsFile
-from pipelines.schedules import daily_schedules
+from pipelines.schedules import daily_schedules, upkeep_daily
 from pipelines.sensors import record_conflicts
 
 defs = dg.Definitions(
-    assets=[accounts, *postings, account, conflicts],
-    jobs=[open_accounts, *posting_jobs],
-    schedules=daily_schedules,
+    assets=[accounts, *postings, account, conflicts, account_upkeep, conflicts_upkeep],
+    jobs=[open_accounts, *posting_jobs, upkeep],
+    schedules=[*daily_schedules, upkeep_daily],
     sensors=[record_conflicts],
     resources={"catalog": BankCatalog(), "transactions": TransactionsFile()},
     executor=dg.in_process_executor,  # Each run has one step: another process for it would cost seconds.

@@ -1,4 +1,4 @@
-"""One job for each kind of transactions, and one that opens accounts."""
+"""One job for each kind of transactions, one that opens accounts, and one that keeps the tables in order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
+from assets.tables import account_upkeep, conflicts_upkeep
 
 open_accounts: Final = dg.define_asset_job(
     "open_accounts", selection=[accounts], description="Opens the accounts that the transactions file names anew."
@@ -20,3 +21,8 @@ posting_jobs: Final = [
     )
     for asset in postings
 ]
+upkeep: Final = dg.define_asset_job(
+    "upkeep",
+    selection=[account_upkeep, conflicts_upkeep],
+    description="Expires history, compacts small files and removes orphans of the bank's tables.",
+)

@@ -9,7 +9,7 @@ from typing import Final
 
 import dagster as dg
 
-from pipelines.jobs import posting_jobs
+from pipelines.jobs import posting_jobs, upkeep
 
 daily_schedules: Final = [
     dg.build_schedule_from_partitioned_job(
@@ -22,3 +22,11 @@ daily_schedules: Final = [
     )
     for job in posting_jobs
 ]
+upkeep_daily: Final = dg.ScheduleDefinition(
+    name="upkeep_daily",
+    job=upkeep,
+    cron_schedule="0 4 * * *",
+    execution_timezone="UTC",
+    description="Keeps the tables in order at 04:00 UTC, when the night's postings are done; it may run beside them.",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+)

@@ -24,8 +24,8 @@ from requests.exceptions import Timeout
 
 from seriatim.cli import exit_codes
 from seriatim.cli.catalogs import CatalogError, settings
-from seriatim.cli.redaction import redacted, secrets_of
 from seriatim.errors import SeriatimError
+from seriatim.redaction import redacted, secrets_of
 
 _MORE: Final = "For further information visit"
 _TEMPLATES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (

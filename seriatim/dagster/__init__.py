@@ -2,9 +2,16 @@
 
 @dg.asset(partitions_def=daily)
 def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.MaterializeResult:
-    ids = operation_ids(Launch.of(context))
-    reporter = ConflictReporter(context, dg.AssetKey("account"))
-    receipt = apply(catalog.load(), ("bank", "account"), add_deposits, operation_ids=ids, observer=reporter)
+    launched = operations(Launch.of(context))
+    receipt = apply(
+        catalog.load(),
+        ("bank", "account"),
+        add_deposits,
+        operation_ids=launched.plain_ids,
+        partitions=launched.partitions,
+        issued_at_ms=launched.issued_at_ms,
+        observer=ConflictReporter(context, dg.AssetKey("account")),
+    )
     return dg.MaterializeResult(metadata=receipt_metadata(receipt))
 """
 
@@ -19,6 +26,7 @@ from seriatim.dagster.conflicts import ConflictReporter as ConflictReporter
 from seriatim.dagster.conflicts import conflict_from_observation as conflict_from_observation
 from seriatim.dagster.conflicts import conflict_observation as conflict_observation
 from seriatim.dagster.errors import CatalogBusyError as CatalogBusyError
+from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
 from seriatim.dagster.first_use import ensure_table as ensure_table
@@ -30,3 +38,5 @@ from seriatim.dagster.operation_ids import operations as operations
 from seriatim.dagster.receipts import operation_metadata as operation_metadata
 from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
 from seriatim.dagster.receipts import receipt_metadata as receipt_metadata
+from seriatim.dagster.upkeep import UpkeepConfig as UpkeepConfig
+from seriatim.dagster.upkeep import upkeep_asset as upkeep_asset

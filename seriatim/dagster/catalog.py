@@ -11,7 +11,10 @@ import dagster as dg
 from pydantic import Field
 from pyiceberg.catalog import Catalog, load_catalog
 
+from seriatim.dagster.errors import CatalogOpenError
 from seriatim.dagster.first_use import first_use
+from seriatim.errors import SeriatimError
+from seriatim.redaction import redacted, secrets_of
 
 _SQLITE: Final = "sqlite:///"
 
@@ -43,10 +46,18 @@ def open_catalog(name: str, *, uri: str, warehouse: str, properties: Mapping[str
 
     Raises:
         CatalogBusyError: other processes kept a SQLite file locked for too long.
+        CatalogOpenError: PyIceberg cannot open it; the message holds no secret.
     """
     if uri.startswith(_SQLITE) and (file := uri.removeprefix(_SQLITE).partition("?")[0]) not in ("", ":memory:"):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
     if urlsplit(warehouse).scheme in ("", "file"):
         Path(warehouse.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
     settings = {**properties, "uri": uri, "warehouse": warehouse}
-    return first_use(f"catalog {name}", lambda: load_catalog(name, **settings))
+    try:
+        return first_use(f"catalog {name}", lambda: load_catalog(name, **settings))
+    except SeriatimError:
+        raise
+    except Exception as err:  # noqa: BLE001  # Libraries put the address, password and all, into what they raise.
+        reason = redacted(f"{type(err).__name__}: {err}", secrets_of(settings.items()))
+    # Not "from" the error: Dagster and Python would show it below.
+    raise CatalogOpenError(name, reason=reason)

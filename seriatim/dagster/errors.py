@@ -28,6 +28,18 @@ class CatalogBusyError(SeriatimError):
         self.what, self.tries, self.reason = what, tries, reason
 
 
+class CatalogOpenError(SeriatimError):
+    """The catalog cannot be opened; look at its settings."""
+
+    def __init__(self, name: str, *, reason: str) -> None:
+        """Build the message from the catalog's name and PyIceberg's reason, without secrets."""
+        super().__init__(
+            f"catalog {name!r} cannot be opened: {reason}. Its uri is like sqlite:///file, "
+            f"postgresql+psycopg2://user:password@host/database or https://host; see PyIceberg's configuration."
+        )
+        self.name, self.reason = name, reason
+
+
 class ConflictEventError(SeriatimError):
     """An observation is marked as a conflict but cannot be read as one; skip it and look at who wrote it."""
 

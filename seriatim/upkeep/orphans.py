@@ -2,7 +2,8 @@
 
 What saves the files of a pending attempt is their age: they are in no snapshot yet. So the age has to be above the time
 that any writer takes from its first file to its commit, and everything that has become live since the listing is taken
-out again before each batch of deletions.
+out again before each batch of deletions. What snapshots reach that were expired within the age stays as well: whoever
+reads them, or computes a change from them, has begun before that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from tempfile import SpooledTemporaryFile
 from typing import IO, Final
 
@@ -25,6 +26,7 @@ from seriatim.system import Clock, SystemClock
 from seriatim.upkeep.listing import Folder, Listed, ListingError, is_hidden
 from seriatim.upkeep.locations import Place
 from seriatim.upkeep.reachable import Reachable
+from seriatim.upkeep.recent import Recent
 from seriatim.upkeep.reports import Orphan, OrphanReport, Progress
 from seriatim.upkeep.strangers import Strangers
 
@@ -105,11 +107,19 @@ class _Run:
     progress: Callable[[Progress], None] | None
     on_orphan: Callable[[Orphan], None] | None
     needed: Reachable = field(default_factory=Reachable)
+    recent: Recent = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recent = Recent(self.oldest_ms)
 
     def run(self) -> OrphanReport:
         self._take_in()
         self._list()
         self._look_again()
+        try:
+            self._spare_recent()
+        except OSError as err:
+            raise self._refused(f"what was needed of late cannot be read: {err}", "Run it again") from err
         self.spool.seek(0)
         lines = iter(self.spool)
         while batch := [_decoded(line) for line in islice(lines, _BATCH)]:
@@ -124,10 +134,30 @@ class _Run:
                 for listed in folder.walk():
                     strangers.look_at(folder, listed, is_needed=listed.place in self.needed)
                     if not listed.is_folder:
+                        self.recent.look_at(listed)
                         self._sort(number, listed)
             except ListingError as err:
                 raise self._refused(str(err), "Give the table a FileIO that PyArrow or fsspec can list") from err
         self._tell()
+
+    def _spare_recent(self) -> None:
+        """Take what snapshots reach for needed that were in the table within the age."""
+        outside = [Folder.of(self.table.io, path) for path in self.report.folders_skipped if path == self._lists_path]
+        for listed in (listed for folder in outside for listed in folder.walk()):
+            self.recent.look_at(listed)
+        self.recent.take_in(self.table.io, self.needed)
+        self.spool.seek(0)
+        candidates = (_decoded(line).orphan.location for line in self.spool)
+        listed_outside = (listed.location for folder in outside for listed in folder.walk())
+        for location in chain(candidates, listed_outside):
+            if self.recent.is_parent(location.rpartition("/")[2]):
+                self.needed.add_list(self.table.io, location)
+        self._count(snapshots_recent=len(self.recent))
+
+    @property
+    def _lists_path(self) -> str | None:
+        """Where manifest lists lie, if the table says it (None: in its own folder)."""
+        return self.table.properties.get(TableProperties.WRITE_METADATA_PATH)
 
     def _sort(self, folder: int, listed: Listed) -> None:
         self._count(files_listed=1)

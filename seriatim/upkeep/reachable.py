@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
+from typing import Final
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import read_manifest_list
@@ -12,6 +14,8 @@ from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit.ledger_words import LEDGER
 from seriatim.upkeep.locations import Place, places
+
+DAMAGED: Final = (EOFError, ValueError, KeyError, IndexError, TypeError)  # What PyIceberg raises at a damaged file.
 
 
 class Reachable:
@@ -48,6 +52,19 @@ class Reachable:
             ledger = snapshot.summary.additional_properties.get(LEDGER) if snapshot.summary else None
             if ledger is not None:
                 self._need(ledger)
+
+    def add_list(self, io: FileIO, location: str) -> None:
+        """Take in what a manifest list reaches that no metadata names any more, as far as it is whole.
+
+        What it names in another file system is none of the table's business.
+
+        Raises:
+            OSError: it, or a manifest, is there and cannot be read.
+        """
+        prefixes = dict(self.prefixes)
+        with suppress(FileNotFoundError, *DAMAGED):  # A dead attempt's may name what is gone, or be cut short.
+            self._add_list(io, location)
+        self.prefixes = prefixes
 
     def _add_list(self, io: FileIO, location: str) -> None:
         number = self._need(location)

@@ -41,6 +41,7 @@ class OrphanReport:
     files_young: int = 0  # not needed, but too young, or of an age that the file system does not tell
     orphans: int = 0  # what was removed, or would be
     bytes_orphaned: int = 0
+    snapshots_recent: int = 0  # made within the age: what they and their parents reach stays, expired or not
     rescued: int = 0  # looked like orphans when they were listed, and are needed by now
     removed: int = 0
     bytes_removed: int = 0

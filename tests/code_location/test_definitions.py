@@ -15,6 +15,8 @@ KIND_NAMES = (
     *("cash_deposit", "pension", "transfer_in", "cash_withdrawal", "interest", "household", "statement_fee"),
     *("transfer_out", "insurance", "penalty_interest", "loan", "standing_order", "percentage_interest", "balance_fee"),
 )
+UPKEEP = ("account_upkeep", "conflicts_upkeep")
+OTHERS = ("accounts", "account", "conflicts", *UPKEEP)
 
 
 def test_the_definitions_can_be_loaded() -> None:
@@ -23,10 +25,10 @@ def test_the_definitions_can_be_loaded() -> None:
 
 
 def test_the_assets_are_these() -> None:
-    """One for each kind, the one that opens accounts, and the two tables."""
+    """One for each kind, the one that opens accounts, the two tables, and the upkeep of each."""
     keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
 
-    assert keys == {f"bank/{name}" for name in (*KIND_NAMES, "accounts", "account", "conflicts")}
+    assert keys == {f"bank/{name}" for name in (*KIND_NAMES, *OTHERS)}
     assert tuple(kind.name for kind in KINDS) == KIND_NAMES
 
 
@@ -53,11 +55,12 @@ def test_the_tables_are_external_and_follow_the_postings() -> None:
     assert conflicts.parent_keys == {account.key}
 
 
-def test_each_job_makes_one_asset() -> None:
-    """Jobs that write one table overlap as separate runs."""
+def test_each_job_makes_one_asset_but_for_upkeep() -> None:
+    """Jobs that write one table overlap as separate runs; the upkeep of all tables is one."""
     jobs = {job.name: job for job in defs.resolve_all_job_defs() if not job.name.startswith("__")}
 
-    assert set(jobs) == {"open_accounts", *(f"post_{name}" for name in KIND_NAMES)}
+    assert set(jobs) == {"open_accounts", "upkeep", *(f"post_{name}" for name in KIND_NAMES)}
+    assert {key.path[-1] for key in jobs.pop("upkeep").asset_layer.executable_asset_keys} == {*UPKEEP}
     assert all(len(set(job.asset_layer.executable_asset_keys)) == 1 for job in jobs.values())
     assert {job.executor_def.name for job in jobs.values()} == {"in_process"}
 
@@ -66,7 +69,7 @@ def test_the_schedules_share_a_minute_and_are_off() -> None:
     """They overlap on purpose, once somebody has switched them on."""
     schedules = [defs.resolve_schedule_def(f"post_{name}_daily") for name in KIND_NAMES]
 
-    assert len(list(defs.schedules or [])) == len(KIND_NAMES)
+    assert len(list(defs.schedules or [])) == len(KIND_NAMES) + 1  # upkeep_daily
     assert {schedule.cron_schedule for schedule in schedules} == {"0 2 * * *"}
     assert {schedule.default_status for schedule in schedules} == {dg.DefaultScheduleStatus.STOPPED}
 

@@ -17,13 +17,13 @@ from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.statistics import StatisticsFile
 from pyiceberg.table.update import SetStatisticsUpdate
 
-from seriatim.commit import LedgerPolicy
+from seriatim.commit import LedgerPolicy, RetentionPolicy
 from seriatim.errors import TableReplacedError, UpkeepRefusedError
 from seriatim.system import SystemClock
 from seriatim.upkeep import Orphan, OrphanReport, Progress, remove_orphans
 from tests.contract.apply_support import Deposit, call
 from tests.contract.ledger_support import commit, ledger_files, note
-from tests.contract.upkeep_support import age, files, home, litter, readings
+from tests.contract.upkeep_support import age, files, home, litter, ordered, readings
 from tests.faults.bank import Bank
 from tests.faults.files import local_path
 
@@ -91,6 +91,46 @@ def test_every_retained_snapshot_keeps_its_files(bank: Bank) -> None:
 
     assert report.removed > 0
     assert bank.inventory().missing == bank.inventory().unreachable == []
+
+
+@pytest.mark.parametrize("where", [None, "elsewhere"])
+def test_what_was_the_newest_snapshot_within_the_age_can_be_read_on(empty_bank: Bank, where: str | None) -> None:
+    """A reader began before a burst of commits that expired what it reads; the files are all from long ago."""
+    properties = {"write.metadata.path": f"{empty_bank.path}/{where}"} if where else {}
+    bank = empty_bank.create(properties=properties)
+    bank.deposit(1)
+    bank.deposit(1)
+    reader = bank.table()
+    before = ordered(reader.scan().to_arrow())
+    everything = {path for path in bank.path.rglob("*") if path.suffix in (".parquet", ".avro")}
+    age(*everything)
+    for amount in (2, 3):
+        call(bank, Deposit(amount), retention=RetentionPolicy(snapshots_min=1))
+
+    report = sweep(bank)
+
+    assert reader.metadata.current_snapshot_id not in bank.snapshot_ids()
+    assert ordered(reader.scan().to_arrow()) == before
+    assert report.removed > 0  # What came before the reader's snapshot, and was expired as well.
+    assert report.snapshots_recent == 2
+
+    age(*(path for path in bank.path.rglob("*") if path.suffix in (".parquet", ".avro")))
+    sweep(bank)
+
+    assert bank.inventory().missing == []
+    with pytest.raises(FileNotFoundError):
+        reader.scan().to_arrow()
+
+
+def test_a_manifest_list_that_is_damaged_hinders_nothing(bank: Bank) -> None:
+    """A dead attempt's may be cut short, or name manifests that are gone."""
+    (home(bank) / "metadata" / "snap-7-0-dead.avro").write_bytes(b"Obj")
+    copied = next(path for path in files(bank) if path.name.startswith("snap-"))
+    (home(bank) / "metadata" / "snap-8-0-dead.avro").write_bytes(copied.read_bytes()[:200])
+    orphans = litter(home(bank) / "data", "dead.parquet")
+
+    assert sweep(bank).removed == len(orphans)
+    assert bank.inventory().missing == []
 
 
 def test_ledger_files_of_retained_snapshots_stay_and_others_go(bank: Bank) -> None:

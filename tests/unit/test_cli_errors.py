@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seriatim.cli.redaction import redacted, secrets_of
+from seriatim.redaction import redacted, secrets_of
 from tests.faults.files import local_path
 from tests.unit.cli_support import ACCOUNT, Cli, cli_on, use_environment
 

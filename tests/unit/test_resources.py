@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import traceback
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from pipelines.resources import BankCatalog, TransactionsFile
-from seriatim.dagster import IcebergCatalog
+from seriatim.dagster import CatalogOpenError, IcebergCatalog
 
 
 @pytest.fixture
@@ -77,3 +78,12 @@ def test_secrets_are_named_in_the_configuration_and_read_in_the_run(
     assert seen == ["hush"]
     shown = dg.Definitions(assets=[reads], resources={"catalog": catalog}).get_repository_def()
     assert "hush" not in str(shown.get_top_level_resources()["catalog"].config_schema.default_value)
+
+
+@pytest.mark.parametrize("uri", ["postgres://bob:S3CRET@db/x", "postgresql+psycopg2:/bob:S3CRET@db/x", "weird"])
+def test_a_catalog_that_cannot_be_opened_tells_no_password(workplace: Path, uri: str) -> None:
+    """PyIceberg puts the address into its errors, and Dagster puts those, and what caused them, into its log."""
+    with pytest.raises(CatalogOpenError) as caught:
+        IcebergCatalog(uri=uri, warehouse=f"{workplace}/warehouse").load()
+
+    assert "S3CRET" not in "".join(traceback.format_exception(caught.value))
