@@ -22,7 +22,7 @@ from tests.faults.victim import Gate, do_in_a_process
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, and no fork")
 
 HOUR_S = 3600.0
-KEEP = RetentionPolicy(snapshots_min=20)  # No attempt is that far behind, so that none misses a file that it reads.
+KEEP = RetentionPolicy(snapshots_min=10)  # Less than the writers keep; no attempt is that far behind.
 Readings = dict[int, list[dict[str, Any]]]
 
 
