@@ -13,7 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
-from seriatim.commit.conditions import provable
+from seriatim.commit.provable import provable
 
 _DELETE_FILE_PATH: Final = 2147483546  # Reserved field id of `file_path` in position delete files (Iceberg spec).
 

@@ -14,8 +14,8 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from seriatim.commit import private
-from seriatim.commit.conditions import provable
 from seriatim.commit.edits import Step
+from seriatim.commit.provable import provable
 from seriatim.commit.selection import Keys
 from seriatim.commit.sorting import in_order, marked
 from seriatim.errors import InvalidChangeError, RowNotFoundError
