@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,12 +10,11 @@ from typing import Final
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.schema import Schema
-from pyiceberg.table import DataScan, FileScanTask, Table
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table import FileScanTask, Table
 
 from seriatim.commit import private
 from seriatim.commit.conditions import names_in, understood
-from seriatim.commit.provable import provable
+from seriatim.commit.pruning import files_for
 from seriatim.commit.selection import Where
 from seriatim.errors import InvalidChangeError
 
@@ -59,26 +58,19 @@ class Base:
         """
         condition = AlwaysTrue() if where is None else understood(self.table, self.schema, where)
         wanted = self.schema if columns is None else self._columns(columns)
+        read = wanted if columns is None else self._columns([*columns, *names_in(condition)])
         self._reads.append(condition)
         # A scan of a snapshot id has the schema that the snapshot was written with. What is written has the table's, so
         # that is what must be read: a column that was dropped, and added again under its name, is empty.
-        metadata = self._handle.metadata.model_copy(update={"current_snapshot_id": self.snapshot_id})
-        tasks = DataScan(metadata, self._handle.io, row_filter=provable(metadata, condition)).plan_files()
+        metadata, io = self._handle.metadata, self._handle.io
+        tasks = files_for(metadata, io, self.snapshot_id, condition)
         if condition == AlwaysTrue():
-            return private.read_columns(metadata, self._handle.io, wanted, tasks)
-        return self._matching(metadata, condition, wanted, tasks)
-
-    def _matching(
-        self, metadata: TableMetadata, condition: BooleanExpression, wanted: Schema, tasks: Iterable[FileScanTask]
-    ) -> pa.Table:
-        """Return the rows of the files for which the condition is true, none of them left to PyIceberg to choose."""
-        names = {self.schema.find_column_name(id_) or "" for id_ in wanted.field_ids} | names_in(condition)
-        columns = self.schema.select(*names)
+            return private.read_columns(metadata, io, wanted, tasks)
         selection = Where(condition, self.schema)
 
         def matching(tasks: Sequence[FileScanTask]) -> pa.Table:
-            rows = private.read_columns(metadata, self._handle.io, columns, tasks)
-            return _only(wanted, columns, rows.filter(selection.mask(rows)))
+            rows = private.read_columns(metadata, io, read, tasks)
+            return _only(wanted, read, rows.filter(selection.mask(rows)))
 
         with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
             tables = list(threads.map(matching, [[task] for task in tasks]))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, IsNull, NotStartsWith, Or
+from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, IsNull, NotStartsWith, Or, StartsWith
 from pyiceberg.expressions.visitors import inclusive_projection, strict_projection, visit
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import BucketTransform, Transform, TruncateTransform
-from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
+from pyiceberg.types import BinaryType, DecimalType, DoubleType, IcebergType, IntegerType, LongType
 
 from seriatim.commit.conditions import Understood, path_of
 
@@ -40,6 +40,7 @@ def provable(metadata: TableMetadata, condition: BooleanExpression) -> BooleanEx
     - `not starts with` on a truncated column (0.10 and 0.11),
     - a column whose type was widened since (0.10 and 0.11 cannot read the bounds of older files),
     - `is null` on a field inside of a struct (all forget that the struct may be null),
+    - `starts with` and its opposite on bytes (all compare them with text),
     - a value that it fails on (all count one day beyond 9999-12-31).
     """
     return visit(condition, _Leaving(metadata))
@@ -104,8 +105,11 @@ class _Leaving(Understood[BooleanExpression]):
         name = predicate.term.name
         if isinstance(predicate, IsNull) and len(path_of(self._schema, name)) > 1:
             return True
+        field = self._schema.find_field(name, case_sensitive=True)
+        if isinstance(predicate, StartsWith | NotStartsWith) and isinstance(field.field_type, BinaryType):
+            return True
         doubtful = self._doubtful.any if isinstance(predicate, NotStartsWith) else self._doubtful.entirely
-        return self._schema.find_field(name, case_sensitive=True).field_id in doubtful
+        return field.field_id in doubtful
 
     def _fails(self, predicate: BooleanExpression) -> bool:
         try:

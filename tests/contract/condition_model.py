@@ -192,7 +192,7 @@ KINDS: dict[str, Kind] = {
     ),
     "wide decimal": Kind(
         DecimalType(38, 3),
-        tuple(Decimal(one).scaleb(-3) for one in (-7, 0, 7)) + (Decimal("9" * 35 + ".999"), Decimal("-" + "9" * 35)),
+        tuple(Decimal(one) for one in ("-0.007", "0", "0.007", "9" * 35 + ".999", "-" + "9" * 35)),
         (10**35, Decimal("-1e35"), Decimal("0.0065"), math.inf),
         (),
         _number,
