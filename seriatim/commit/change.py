@@ -14,8 +14,8 @@ class Rewrite:
     """Replace rows by `rows`: those that match `where`, or those that have the same `keys` as one of `rows`.
 
     Give one of the two. By keys, each key of `rows` must be there exactly once in `rows` and at least once in the
-    table; `Upsert` is for keys that may be new. `where` matches what `base.read` gives for it. `rows` holds every column
-    of the table.
+    table; `Upsert` is for keys that may be new. `where` matches what `base.read` gives for it. `rows` holds every
+    column of the table.
     """
 
     rows: pa.Table

@@ -40,7 +40,7 @@ def provable(metadata: TableMetadata, condition: BooleanExpression) -> BooleanEx
     - `not starts with` on a truncated column (0.10 and 0.11),
     - a column whose type was widened since (0.10 and 0.11 cannot read the bounds of older files),
     - `is null` on a field inside of a struct (all forget that the struct may be null),
-    - `starts with` and its opposite on bytes (all compare them with text),
+    - `starts with` and its opposite on bytes (0.10 and 0.11 compare them with text),
     - a value that it fails on (all count one day beyond 9999-12-31).
     """
     return visit(condition, _Leaving(metadata))

@@ -200,7 +200,7 @@ KINDS: dict[str, Kind] = {
     "date": Kind(
         DateType(),
         (*(date(1968, 1, 1) + timedelta(days=300 * n) for n in range(5)), date(9999, 12, 31)),
-        (2**31, -(2**40), 5, _ZONELESS, datetime(1968, 1, 1)),  # noqa: DTZ001
+        (2**31, -(2**40), 5, _ZONELESS, datetime(1968, 1, 1), datetime(1968, 1, 1, 5)),  # noqa: DTZ001
         (*_BUCKET, *_TIME),
         _days,
     ),
