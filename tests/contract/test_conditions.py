@@ -291,3 +291,21 @@ def test_what_does_not_fit_the_column_is_refused(empty_bank: Bank, where: Any, n
 
     with pytest.raises(InvalidChangeError, match=named):
         base.read(where=where)
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_a_key_beyond_the_dates_of_python_is_one_that_no_row_has(empty_bank: Bank, count: int) -> None:
+    """Arrow holds days after the year 9999, for which Python has no object."""
+    bank = empty_bank.create((), schema=Schema(ID, NestedField(2, "k", DateType())))
+    far = pa.array(range(3_000_000, 3_000_000 + count), pa.int32()).cast(pa.date32())
+    call(
+        bank,
+        lambda base: Append(
+            pa.table({"id": pa.array([1], pa.int64()), "k": pa.array([0], pa.int32()).cast(pa.date32())})
+        ),
+    )
+
+    receipt = call(bank, lambda base: Delete(keys=pa.table({"k": far})))
+
+    assert receipt.rows_removed == 0
+    assert bank.table().scan().to_arrow().num_rows == 1
