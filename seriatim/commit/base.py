@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.schema import Schema
-from pyiceberg.table import DataScan, Table
+from pyiceberg.table import FileScanTask, Table
 
-from seriatim.commit.conditions import as_arrow, provable, understood
+from seriatim.commit import private
+from seriatim.commit.conditions import names_in, understood
+from seriatim.commit.pruning import files_for
+from seriatim.commit.selection import Where
 from seriatim.errors import InvalidChangeError
+
+_FILES_AT_ONCE: Final = 4  # Their rows are in memory before those that do not match are dropped.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,10 @@ class Base:
         return self._handle.schema()
 
     def read(self, where: BooleanExpression | str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows that match `where` (None: all) with these `columns` (None: all).
+        """Return the rows that match `where` (None: all) with these `columns` (None: all), in the table's order.
 
+        They are the rows that an edit with the same `where` takes away. A row for which the condition is null (a NULL
+        compared) does not match; NaN equals nothing and is neither below nor above anything, but `x is nan` finds it.
         What is read is remembered: a later commit that may have touched it makes the change be computed again, one that
         cannot have touched it does not.
 
@@ -48,29 +57,44 @@ class Base:
             InvalidChangeError: the condition or the columns do not fit the table; nothing was written.
         """
         condition = AlwaysTrue() if where is None else understood(self.table, self.schema, where)
-        selected = ("*",) if columns is None else self._columns(columns)
+        wanted = self.schema if columns is None else self._columns(columns)
+        read = wanted if columns is None else self._columns([*columns, *names_in(condition)])
         self._reads.append(condition)
         # A scan of a snapshot id has the schema that the snapshot was written with. What is written has the table's, so
         # that is what must be read: a column that was dropped, and added again under its name, is empty.
-        metadata = self._handle.metadata.model_copy(update={"current_snapshot_id": self.snapshot_id})
-        planned = provable(metadata, condition)
-        if planned is condition:
-            return DataScan(metadata, self._handle.io, row_filter=condition, selected_fields=selected).to_arrow()
-        rows = DataScan(metadata, self._handle.io, row_filter=planned).to_arrow()
-        return rows.filter(as_arrow(self.schema, condition)).select(list(columns or rows.column_names))
+        metadata, io = self._handle.metadata, self._handle.io
+        tasks = files_for(metadata, io, self.snapshot_id, condition)
+        if condition == AlwaysTrue():
+            return private.read_columns(metadata, io, wanted, tasks)
+        selection = Where(condition, self.schema)
 
-    def _columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        def matching(tasks: Sequence[FileScanTask]) -> pa.Table:
+            rows = private.read_columns(metadata, io, read, tasks)
+            return _only(wanted, read, rows.filter(selection.mask(rows)))
+
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+            tables = list(threads.map(matching, [[task] for task in tasks]))
+        return pa.concat_tables(tables, promote_options="permissive") if tables else matching([])
+
+    def _columns(self, columns: Sequence[str]) -> Schema:
         names = () if isinstance(columns, str) else tuple(columns)
+        reason = ""
         try:
-            self.schema.select(*names, case_sensitive=True)
+            if names:
+                return self.schema.select(*names, case_sensitive=True)
         except ValueError as err:
-            names = ()
             reason = f": {err}"
-        else:
-            reason = ""
-        if not names:
-            raise InvalidChangeError(
-                f"{self.table}: columns={columns!r} is no sequence of columns of the table{reason}; they are "
-                f"{self.schema.column_names}. Nothing was written."
-            )
-        return names
+        raise InvalidChangeError(
+            f"{self.table}: columns={columns!r} is no sequence of columns of the table{reason}; they are "
+            f"{self.schema.column_names}. Nothing was written."
+        )
+
+
+def _only(wanted: Schema, read: Schema, rows: pa.Table) -> pa.Table:
+    """Return the wanted ones of the columns that were read, without what else was read of a struct."""
+    rows, arrow = rows.select([field.name for field in wanted.fields]), wanted.as_arrow()
+    fields = [
+        given if read.find_type(field.field_id) == field.field_type else given.with_type(arrow.field(given.name).type)
+        for field, given in zip(wanted.fields, rows.schema, strict=True)
+    ]
+    return rows.cast(pa.schema(fields))

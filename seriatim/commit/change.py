@@ -14,7 +14,8 @@ class Rewrite:
     """Replace rows by `rows`: those that match `where`, or those that have the same `keys` as one of `rows`.
 
     Give one of the two. By keys, each key of `rows` must be there exactly once in `rows` and at least once in the
-    table; `Upsert` is for keys that may be new. `rows` holds every column of the table.
+    table; `Upsert` is for keys that may be new. `where` matches what `base.read` gives for it. `rows` holds every
+    column of the table.
     """
 
     rows: pa.Table
@@ -44,7 +45,8 @@ class Append:
 class Delete:
     """Remove the rows that match `where`, or those whose key columns equal a row of `keys`. Give one of the two.
 
-    `keys` is a table of the key columns alone; a key that no row has is no error.
+    `where` matches what `base.read` gives for it. `keys` is a table of the key columns alone; a key that no row has is
+    no error.
     """
 
     where: BooleanExpression | str | None = None

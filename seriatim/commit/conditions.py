@@ -1,79 +1,71 @@
-"""Conditions on rows, brought into the one form in which every part of PyIceberg takes them to mean the same.
+"""Conditions on rows, brought into one form in which all that takes them takes them to mean the same.
 
-PyIceberg compares a condition with a file's partition and bounds in one way and with its rows in another. The two
-differ over NaN under `not` (`not x < 5` skips a file by `x >= 5`, but keeps a NaN of a file that it reads), over
-numbers that a column of 32-bit floats cannot hold (0.1), and over fields inside of structs. Which rows a change reads
-would depend on how they lie in files, and a file that holds such a row be taken for one that cannot (promise P3).
+What a condition means is SQL's three-valued logic. A comparison with NULL is null, also under `not`, and so is `in`;
+a row is selected when its condition is true. `is null` and `is nan` are tests: true or false, never null. NaN is
+compared as IEEE and Arrow do: it equals nothing and is neither below nor above anything, so that `x != 5` and
+`not x < 5` are true for it, `x < 5` and `x >= 5` are not. A number beyond what the column can hold is compared all the
+same: every value of the column is below it, or above.
+
+PyIceberg itself compares a condition with a file's partition and bounds in one way, with its rows in another, and
+Arrow with the statistics inside of the file in a third. They differ over NaN, over NULL, over values that the column
+cannot hold, and over fields inside of structs: which rows a change reads would depend on how they lie in files, and a
+file that holds such a row be taken for one that cannot (promise P3). So files are chosen by what is `provable` of the
+condition, and rows by its mask (`masks.py`), for reads and edits alike.
 """
 
 from __future__ import annotations
 
-import inspect
-import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-import pyarrow.compute as pc
-from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import (
     AlwaysFalse,
     AlwaysTrue,
     And,
     BooleanExpression,
-    LiteralPredicate,
-    Not,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNaN,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotEqualTo,
+    NotIn,
+    NotNaN,
+    NotNull,
     NotStartsWith,
     Or,
-    SetPredicate,
+    StartsWith,
 )
 from pyiceberg.expressions.parser import parse
-from pyiceberg.expressions.visitors import BooleanExpressionVisitor, bind, extract_field_ids, rewrite_not, visit
-from pyiceberg.io.pyarrow import expression_to_pyarrow
+from pyiceberg.expressions.visitors import BooleanExpressionVisitor, visit
 from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import BucketTransform, Transform, TruncateTransform
-from pyiceberg.types import DecimalType, DoubleType, FloatType, IcebergType, IntegerType, LongType, NestedField
+from pyiceberg.types import BinaryType, DoubleType, FloatType, IcebergType, NestedField, StringType, StructType
 
+from seriatim.commit.literals import floor_of
 from seriatim.errors import InvalidChangeError
 
 _TEXT_MAX: Final = 300
 
-# 0.10 looks for a column of the table that is called like the field.
-_KNOWS_NESTED: Final = "schema" in inspect.signature(expression_to_pyarrow).parameters
-
-
-def _reads_narrow_bounds() -> bool:
-    try:
-        values: list[Any] = [from_bytes(type_, bytes(4)) for type_ in (LongType(), DoubleType())]
-    except struct.error:
-        return False
-    return values == [0, 0]
-
-
-_READS_NARROW_BOUNDS: Final = _reads_narrow_bounds()
+T = TypeVar("T")
 
 
 def understood(table: str, schema: Schema, where: BooleanExpression | str) -> BooleanExpression:
-    """Return the condition in that form.
+    """Return a condition without `not` that is true for the same rows, and whose comparisons are never null.
 
     Raises:
         InvalidChangeError: it cannot be parsed, or does not fit the table's columns.
     """
     try:
-        condition = rewrite_not(parse(where) if isinstance(where, str) else where)
-        condition = visit(condition, _Rounding(schema))
-        nested = _nested(schema, bind(schema, condition, case_sensitive=True))
-    except Exception as err:  # PyIceberg's parser and binder raise what they meet.
+        return visit(parse(where) if isinstance(where, str) else where, _ThreeValued(schema)).true
+    except Exception as err:  # PyIceberg's parser and schema raise what they meet.
         raise InvalidChangeError(
             f"{table}: where={_short(repr(where))} cannot be understood: {_short(str(err))}. The columns are "
             f"{schema.column_names}. Nothing was written."
         ) from err
-    if nested and not _KNOWS_NESTED:
-        raise InvalidChangeError(
-            f"{table}: where={_short(repr(where))} is about {nested}, which PyIceberg 0.10 cannot tell from a column "
-            f"of the table; use a newer one, or a condition on columns. Nothing was written."
-        )
-    return condition
 
 
 def _short(text: str) -> str:
@@ -81,121 +73,164 @@ def _short(text: str) -> str:
     return text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 3] + "..."
 
 
-def provable(metadata: TableMetadata, condition: BooleanExpression) -> BooleanExpression:
-    """Return what of an understood condition may be compared with a file's partition and bounds.
+def names_in(condition: BooleanExpression) -> frozenset[str]:
+    """Return the columns, and the fields inside of them, that an understood condition is about."""
+    return visit(condition, _Names())
 
-    It holds for every row for which the condition does. Left out are comparisons that some version of PyIceberg gets
-    wrong there, with:
 
-    - a decimal that the table is bucketed by (0.10 and 0.11 write other buckets than they look in),
-    - a double that it is partitioned by (all write a 32-bit float),
-    - an integer that it is truncated by (all wrap around at the smallest ones),
-    - `not starts with` on a truncated column (0.10 and 0.11),
-    - a column whose type was widened since (0.10 and 0.11 cannot read the bounds of older files).
+def path_of(schema: Schema, name: str) -> tuple[str, ...]:
+    """Return the names that lead to a field through the structs that it is inside of.
+
+    Raises:
+        ValueError: there is none, or it is inside of a list or a map, of which a row has many or none.
     """
-    doubtful = _Doubtful.of(metadata)
-    return visit(condition, _Leaving(metadata.schema(), doubtful)) if doubtful.any else condition
+    path = _path(schema.fields, schema.find_field(name, case_sensitive=True).field_id)
+    if path is None:
+        raise ValueError(f"{name} is inside of a list or a map")
+    return path
 
 
-def as_arrow(schema: Schema, condition: BooleanExpression) -> pc.Expression:
-    """Return an understood condition for use on an Arrow table with that schema."""
-    bound = bind(schema, condition, case_sensitive=True)
-    return expression_to_pyarrow(bound, schema) if _nested(schema, bound) else expression_to_pyarrow(bound)
+def _path(fields: Sequence[NestedField], field_id: int) -> tuple[str, ...] | None:
+    for field in fields:
+        if field.field_id == field_id:
+            return (field.name,)
+        inner = _path(field.field_type.fields, field_id) if isinstance(field.field_type, StructType) else None
+        if inner is not None:
+            return (field.name, *inner)
+    return None
 
 
-def _nested(schema: Schema, bound: BooleanExpression) -> list[str]:
-    """Return the fields inside of other fields that a bound condition is about."""
-    columns = {field.field_id for field in schema.fields}
-    return sorted(str(schema.find_column_name(field_id)) for field_id in extract_field_ids(bound) - columns)
+class Understood(BooleanExpressionVisitor[T]):
+    """Visits understood conditions."""
+
+    def visit_not(self, child_result: T) -> T:
+        """Refuse it: an understood condition has none."""
+        raise TypeError(f"an understood condition has no `not`: {child_result}")
+
+    def visit_bound_predicate(self, predicate: Any) -> T:
+        """Refuse it: an understood condition is about names."""
+        raise TypeError(f"{predicate} is bound to a schema already")
+
+
+class _Names(Understood[frozenset[str]]):
+    """Collects the names."""
+
+    def visit_true(self) -> frozenset[str]:
+        return frozenset()
+
+    def visit_false(self) -> frozenset[str]:
+        return frozenset()
+
+    def visit_and(self, left_result: frozenset[str], right_result: frozenset[str]) -> frozenset[str]:
+        return left_result | right_result
+
+    def visit_or(self, left_result: frozenset[str], right_result: frozenset[str]) -> frozenset[str]:
+        return left_result | right_result
+
+    def visit_unbound_predicate(self, predicate: Any) -> frozenset[str]:
+        return frozenset({predicate.term.name})
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubtful:
-    """Columns, by field id, whose comparison with what is known of a file is not to be trusted."""
+class _Truth:
+    """When a condition is true and when it is false; for other rows it is null."""
 
-    any: frozenset[int]
-    entirely: frozenset[int]  # the others only for `not starts with`
+    true: BooleanExpression
+    false: BooleanExpression
 
-    @classmethod
-    def of(cls, metadata: TableMetadata) -> _Doubtful:
-        types = {field.field_id: field.field_type for field in metadata.schema().fields}
-        partitions = [(field.source_id, field.transform) for spec in metadata.partition_specs for field in spec.fields]
-        off = {id_ for id_, transform in partitions if _is_off(types.get(id_), transform)}
-        truncated = {id_ for id_, transform in partitions if isinstance(transform, TruncateTransform)}
-        former = [] if _READS_NARROW_BOUNDS else [field for schema in metadata.schemas for field in schema.fields]
-        widened = {one.field_id for one in former if types.get(one.field_id, one.field_type) != one.field_type}
-        return cls(frozenset(off | widened | truncated), frozenset(off | widened))
+    def __invert__(self) -> _Truth:
+        return _Truth(self.false, self.true)
 
 
-def _is_off(type_: IcebergType | None, transform: Transform[Any, Any]) -> bool:
-    match type_:
-        case DoubleType():
-            return True
-        case DecimalType():
-            return isinstance(transform, BucketTransform)
-        case IntegerType() | LongType():
-            return isinstance(transform, TruncateTransform)
-    return False
-
-
-class _Rewriting(BooleanExpressionVisitor[BooleanExpression]):
-    """Builds a condition anew, each comparison by itself."""
+class _ThreeValued(BooleanExpressionVisitor[_Truth]):
+    """Works out when a condition is true and when it is false."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def visit_true(self) -> BooleanExpression:
-        return AlwaysTrue()
+    def visit_true(self) -> _Truth:
+        return _Truth(AlwaysTrue(), AlwaysFalse())
 
-    def visit_false(self) -> BooleanExpression:
-        return AlwaysFalse()
+    def visit_false(self) -> _Truth:
+        return _Truth(AlwaysFalse(), AlwaysTrue())
 
-    def visit_not(self, child_result: BooleanExpression) -> BooleanExpression:
-        return Not(child_result)
+    def visit_not(self, child_result: _Truth) -> _Truth:
+        return ~child_result
 
-    def visit_and(self, left_result: BooleanExpression, right_result: BooleanExpression) -> BooleanExpression:
-        return And(left_result, right_result)
+    def visit_and(self, left_result: _Truth, right_result: _Truth) -> _Truth:
+        return _Truth(And(left_result.true, right_result.true), Or(left_result.false, right_result.false))
 
-    def visit_or(self, left_result: BooleanExpression, right_result: BooleanExpression) -> BooleanExpression:
-        return Or(left_result, right_result)
+    def visit_or(self, left_result: _Truth, right_result: _Truth) -> _Truth:
+        return _Truth(Or(left_result.true, right_result.true), And(left_result.false, right_result.false))
 
-    def visit_bound_predicate(self, predicate: Any) -> BooleanExpression:
+    def visit_bound_predicate(self, predicate: Any) -> _Truth:
         raise TypeError(f"{predicate} is bound to a schema already")
 
-    def visit_unbound_predicate(self, predicate: Any) -> BooleanExpression:
-        return self.rewritten(predicate, self._schema.find_field(predicate.term.name, case_sensitive=True))
-
-    def rewritten(self, predicate: Any, field: NestedField) -> BooleanExpression:
-        raise NotImplementedError
-
-
-class _Rounding(_Rewriting):
-    """Gives numbers that are compared with 32-bit floats the value that such a float has."""
-
-    def rewritten(self, predicate: Any, field: NestedField) -> BooleanExpression:
-        make: Any = type(predicate)
-        if isinstance(field.field_type, FloatType) and isinstance(predicate, LiteralPredicate):
-            return make(predicate.term.name, _rounded(predicate.literal.value))
-        if isinstance(field.field_type, FloatType) and isinstance(predicate, SetPredicate):
-            return make(predicate.term.name, {_rounded(literal.value) for literal in predicate.literals})
-        return predicate
+    def visit_unbound_predicate(self, predicate: Any) -> _Truth:
+        if isinstance(predicate, NotNull | NotNaN | NotIn | NotEqualTo | NotStartsWith):
+            return ~self.visit_unbound_predicate(~predicate)
+        name: str = predicate.term.name
+        path_of(self._schema, name)
+        return _TRUTHS[type(predicate)](name, self._schema.find_type(name, case_sensitive=True), predicate)
 
 
-class _Leaving(_Rewriting):
-    """Leaves out what is doubtful."""
-
-    def __init__(self, schema: Schema, doubtful: _Doubtful) -> None:
-        super().__init__(schema)
-        self._doubtful = doubtful
-
-    def rewritten(self, predicate: Any, field: NestedField) -> BooleanExpression:
-        is_out = field.field_id in self._doubtful.entirely or isinstance(predicate, NotStartsWith)
-        return AlwaysTrue() if is_out and field.field_id in self._doubtful.any else predicate
+def _is_null(name: str, _: IcebergType, __: Any) -> _Truth:
+    return _Truth(IsNull(name), NotNull(name))
 
 
-def _rounded(value: Any) -> Any:
-    """Return the nearest 32-bit float; anything that has none is PyIceberg's to judge."""
-    try:
-        return struct.unpack("<f", struct.pack("<f", float(value)))[0]  # Parsed text gives Decimal, and int.
-    except (OverflowError, TypeError, ValueError):
-        return value
+def _is_nan(name: str, type_: IcebergType, _: Any) -> _Truth:
+    if isinstance(type_, FloatType | DoubleType):
+        return _Truth(IsNaN(name), NotNaN(name))
+    return _Truth(AlwaysFalse(), AlwaysTrue())
+
+
+def _starts_with(name: str, type_: IcebergType, predicate: Any) -> _Truth:
+    if not isinstance(type_, StringType | BinaryType):
+        raise TypeError(f"{name} is a {type_}, which starts with nothing")
+    prefix = predicate.literal.to(type_)
+    return _Truth(StartsWith(name, prefix), NotStartsWith(name, prefix))
+
+
+def _is_in(name: str, type_: IcebergType, predicate: Any) -> _Truth:
+    floors = [floor_of(type_, literal) for literal in predicate.literals]
+    values = {floor.literal for floor in floors if floor is not None and floor.is_exact}
+    return _Truth(In(name, values), NotIn(name, values)) if values else _never(name)
+
+
+def _is_equal(name: str, type_: IcebergType, predicate: Any) -> _Truth:
+    floor = floor_of(type_, predicate.literal)
+    if floor is None or not floor.is_exact:
+        return _never(name)
+    return _Truth(EqualTo(name, floor.literal), NotEqualTo(name, floor.literal))
+
+
+def _is_ordered(name: str, type_: IcebergType, predicate: Any) -> _Truth:
+    floor = floor_of(type_, predicate.literal)
+    if floor is None:
+        return _never(name)
+    below: BooleanExpression = AlwaysFalse()
+    above: BooleanExpression = NotNull(name)
+    if floor.literal is not None and floor.is_exact and isinstance(predicate, LessThan | GreaterThanOrEqual):
+        below, above = LessThan(name, floor.literal), GreaterThanOrEqual(name, floor.literal)
+    elif floor.literal is not None:
+        below, above = LessThanOrEqual(name, floor.literal), GreaterThan(name, floor.literal)
+    true, false = (below, above) if isinstance(predicate, LessThan | LessThanOrEqual) else (above, below)
+    return _Truth(true, Or(false, IsNaN(name)) if isinstance(type_, FloatType | DoubleType) else false)
+
+
+def _never(name: str) -> _Truth:
+    """Return what is false for every value of the column."""
+    return _Truth(AlwaysFalse(), NotNull(name))
+
+
+_TRUTHS: Final[dict[type, Callable[[str, IcebergType, Any], _Truth]]] = {
+    IsNull: _is_null,
+    IsNaN: _is_nan,
+    StartsWith: _starts_with,
+    In: _is_in,
+    EqualTo: _is_equal,
+    LessThan: _is_ordered,
+    LessThanOrEqual: _is_ordered,
+    GreaterThan: _is_ordered,
+    GreaterThanOrEqual: _is_ordered,
+}

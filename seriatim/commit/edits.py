@@ -142,14 +142,14 @@ class _Checker:
                 raise self._error(
                     f"row {row} has the key {name}={column[row].as_py()!r}; a key is neither null nor NaN"
                 )
-        counts = hashable(keys).group_by(keys.column_names).aggregate([([], "count_all")])
+        plain = hashable(keys)
+        counts = plain.group_by(plain.column_names).aggregate([([], "count_all")])
         twice = counts.filter(pc.greater(counts["count_all"], 1))
         if twice.num_rows:
-            first = twice.slice(0, 1).to_pylist()[0]
-            count = first.pop("count_all")
-            key = next(iter(first.values())) if len(first) == 1 else first
+            *values, count = (column[0].as_py() for column in twice.select([*plain.column_names, "count_all"]).columns)
+            key = values[0] if len(values) == 1 else dict(zip(keys.column_names, values, strict=True))
             raise DuplicateKeyError(self._table, key=key, count=count)
-        return Keys(keys)
+        return Keys(keys, self._schema)
 
     def _where(self, where: BooleanExpression | str) -> Where:
         return Where(understood(self._table, self._schema, where), self._schema)

@@ -31,9 +31,13 @@ def check_schema(metadata: TableMetadata, schema: pa.Schema) -> None:
 
 def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask, schema: Schema | None = None) -> pa.Table:
     """Return all live rows of one data file, in the table's current schema, or in a part of it."""
-    projected = schema or metadata.schema()
-    scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=projected, row_filter=AlwaysTrue())
-    return scan.to_table(tasks=[task])
+    return read_columns(metadata, io, schema or metadata.schema(), [task])
+
+
+def read_columns(metadata: TableMetadata, io: FileIO, columns: Schema, tasks: Iterable[FileScanTask]) -> pa.Table:
+    """Return these columns of all live rows of data files."""
+    scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=columns, row_filter=AlwaysTrue())
+    return scan.to_table(tasks=tasks)
 
 
 def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> Iterable[DataFile]:

@@ -7,13 +7,15 @@ from typing import Final
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
+from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
+from pyiceberg.table import DataScan, FileScanTask
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
-from seriatim.commit.conditions import provable
+from seriatim.commit.provable import provable
 
 _DELETE_FILE_PATH: Final = 2147483546  # Reserved field id of `file_path` in position delete files (Iceberg spec).
 
@@ -50,6 +52,23 @@ class Pruning:
                 expression_evaluator(partition_schema, project(condition), True) for condition in self._conditions
             ]
         return self._partitions[spec_id]
+
+
+def files_for(
+    metadata: TableMetadata, io: FileIO, snapshot_id: int | None, condition: BooleanExpression
+) -> Sequence[FileScanTask]:
+    """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
+    if snapshot_id is None:
+        return ()
+    try:
+        return list(
+            DataScan(metadata, io, row_filter=provable(metadata, condition), snapshot_id=snapshot_id).plan_files()
+        )
+    except TypeError:
+        # PyIceberg works out what is left to compare in each file, and compares the NULL that names a partition.
+        pruning = Pruning(metadata, [condition])
+        every = DataScan(metadata, io, snapshot_id=snapshot_id).plan_files()
+        return [task for task in every if pruning.may_hold(task.file)]
 
 
 def referenced_file(file: DataFile) -> str | None:

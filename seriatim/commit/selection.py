@@ -18,10 +18,10 @@ from pyiceberg.expressions import (
 )
 from pyiceberg.schema import Schema
 
-from seriatim.commit.conditions import as_arrow
+from seriatim.commit.conditions import understood
+from seriatim.commit.masks import mask_of, plain
 
 _IN_MAX = 200  # PyIceberg does not compare more values than this with a file's bounds.
-_ROW = "__seriatim_row"
 
 
 class Selection(Protocol):
@@ -38,7 +38,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The rows for which a condition is true. A row for which it is null (a NULL compared) is not selected."""
+    """The rows for which an understood condition is true. Where it is null (a NULL compared) a row is not selected."""
 
     condition: BooleanExpression
     schema: Schema
@@ -49,55 +49,55 @@ class Where:
 
     def mask(self, rows: pa.Table) -> pa.Array:
         """Tell of each row whether the condition is true."""
-        numbered = rows.append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
-        chosen = numbered.filter(as_arrow(self.schema, self.condition))[_ROW]
-        return pc.is_in(numbered[_ROW], value_set=chosen.combine_chunks()).combine_chunks()
+        return mask_of(self.schema, self.condition, rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The rows whose key columns equal a row of `keys`, which has no nulls and no row twice."""
+    """The rows whose key columns equal a row of `keys`, which has no nulls, no NaN and no row twice."""
 
     keys: pa.Table
+    schema: Schema
 
     def covering(self) -> BooleanExpression:
         """Return one condition for each key column, joined by And."""
         if self.keys.num_rows == 0:
             return AlwaysFalse()
-        conditions = [_covering(name, self.keys[name]) for name in self.keys.column_names]
+        conditions = [understood("keys", self.schema, _covering(name, self.keys[name])) for name in self._names]
         return conditions[0] if len(conditions) == 1 else And(*conditions)
 
     def mask(self, rows: pa.Table) -> pa.Array:
         """Tell of each row whether its key is among the keys."""
-        names = self.keys.column_names
-        of_rows, keys = hashable(rows.select(names)), hashable(self.keys)
-        if len(names) == 1:
-            return pc.is_in(of_rows[names[0]], value_set=keys[names[0]].combine_chunks()).combine_chunks()
-        numbered = of_rows.append_column(_ROW, pa.array(range(rows.num_rows), pa.int64()))
-        chosen = numbered.join(keys, keys=names, join_type="left semi")[_ROW]
-        return pc.is_in(numbered[_ROW], value_set=chosen.combine_chunks()).combine_chunks()
+        of_rows, keys = hashable(rows.select(self._names)), hashable(self.keys)
+        if len(self._names) == 1:
+            return pc.is_in(of_rows["0"], value_set=keys["0"].combine_chunks()).combine_chunks()
+        numbers = pa.array(range(rows.num_rows), pa.int64())
+        chosen = of_rows.append_column("row", numbers).join(keys, keys=keys.column_names, join_type="left semi")["row"]
+        return pc.is_in(numbers, value_set=chosen.combine_chunks())
 
     def absent_from(self, rows: Sequence[pa.Table]) -> pa.Table:
         """Return the keys that none of the tables holds."""
         left = self.keys
         for table in rows:
-            left = left.filter(pc.invert(Keys(table.select(left.column_names)).mask(left)))
+            left = left.filter(pc.invert(Keys(table.select(self._names), self.schema).mask(left)))
         return left
+
+    @property
+    def _names(self) -> list[str]:
+        names: list[str] = self.keys.column_names
+        return names
 
 
 def hashable(keys: pa.Table) -> pa.Table:
-    """Return the table with the bytes of each UUID in its place: Arrow groups and joins by nothing but plain types."""
-    fields = [
-        field.with_type(field.type.storage_type) if isinstance(field.type, pa.BaseExtensionType) else field
-        for field in keys.schema
-    ]
-    return keys.cast(pa.schema(fields))
+    """Return the columns as Arrow can group and join by them, named by their numbers."""
+    return pa.table({str(number): plain(column) for number, column in enumerate(keys.columns)})
 
 
 def _covering(name: str, values: pa.ChunkedArray) -> BooleanExpression:
+    values = plain(values)
+    if pa.types.is_temporal(values.type):  # Python's dates end with the year 9999.
+        values = values.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64())
     if len(values) <= _IN_MAX:
         return In(name, values.to_pylist())
-    plain = hashable(pa.table({name: values}))[name]
-    bounds = pc.min_max(plain)
-    ends = pa.chunked_array([pa.array([bounds["min"].as_py(), bounds["max"].as_py()], plain.type)]).cast(values.type)
-    return And(GreaterThanOrEqual(name, ends[0].as_py()), LessThanOrEqual(name, ends[1].as_py()))
+    bounds = pc.min_max(values).as_py()
+    return And(GreaterThanOrEqual(name, bounds["min"]), LessThanOrEqual(name, bounds["max"]))

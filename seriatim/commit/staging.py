@@ -14,9 +14,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
-from seriatim.commit.conditions import provable
 from seriatim.commit.edits import Step
 from seriatim.commit.nan_counts import with_nan_counts
+from seriatim.commit.pruning import files_for
 from seriatim.commit.selection import Keys
 from seriatim.commit.sorting import in_order, marked
 from seriatim.errors import InvalidChangeError, RowNotFoundError
@@ -79,11 +79,9 @@ class _Stage:
     def _rows_left(self) -> Iterator[pa.Table]:
         """Yield what is left of each file that loses rows; what is too large to wait for company is written at once."""
         condition = covering(self._steps)
-        if self._snapshot_id is None or condition == AlwaysFalse():
+        if condition == AlwaysFalse():
             return
-        condition = provable(self._table.metadata, condition)
-        scan = self._table.scan(row_filter=condition, snapshot_id=self._snapshot_id)
-        for task in scan.plan_files():
+        for task in files_for(self._table.metadata, self._io, self._snapshot_id, condition):
             rows = private.read_file(self._table.metadata, self._io, task)
             left = self._left_of(rows, first_step=0)
             if left.num_rows == rows.num_rows:
