@@ -52,7 +52,7 @@ def judge_overtaken(
 
 
 def _overwritten(own: RowChange | None, change: RowChange, key_columns: Sequence[str]) -> tuple[str, ...]:
-    """Return rows that the earlier change wrote and the later one took away, or took away and the later one wrote again."""
+    """Return rows that the earlier change wrote and the later took away, or took away and the later wrote again."""
     if own is None:
         return ()
     if (lost := shared(own.gone, change.come)).num_rows:

@@ -60,7 +60,7 @@ class Promises:
                     self._judge_sums(commit, invariant, change, added, removed)
                 case Bounds():
                     self._judge_bounds(commit, invariant, added)
-        if commit.recorded is None and not self.invariants and self._has_begun and not _is_harmless(commit, change):
+        if commit.recorded is None and not self.invariants and self._has_begun and not _is_harmless(change):
             self.findings.leave("it is none of Seriatim's, and no invariant is declared", commit.snapshot_ids)
         self._has_begun = True
 
@@ -154,6 +154,6 @@ class Promises:
                     pass
 
 
-def _is_harmless(commit: Landed, change: RowChange | None) -> bool:
+def _is_harmless(change: RowChange | None) -> bool:
     """Whether no row changed, which it was possible to see."""
     return change is None or (change.come.num_rows, change.gone.num_rows) == (0, 0)

@@ -1,4 +1,4 @@
-"""Which rows a commit really changed: those that its files hold and its parent's do not, without what was carried over."""
+"""Which rows a commit really changed: those that its files hold and its parent's do not, and the other way round."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Window:
     def stale_source(
         self, change: RowChange, keys: Sequence[str], column: str, mismatch: Total
     ) -> tuple[int, tuple[str, ...]] | None:
-        """Return the snapshot that overtook a commit whose total is off by `mismatch`, and the rows that it took for it.
+        """Return the snapshot that overtook a commit whose total is off by `mismatch`, and the rows that are stale.
 
         It is found if the commit replaced rows, and would be right had they still been what they were before that
         snapshot: then its values were computed from those older ones. None: no older state explains it.

@@ -1,9 +1,9 @@
 """What a commit depends on, as JSON that can be read back: its words alone cannot.
 
-`{"any": [condition, ...]}`: one of the conditions holds for every row that the commit depends on. A condition is `true`,
-`false`, `["and", a, b]`, `["or", a, b]`, `["not", a]`, `[operator, column]` or `[operator, column, value, ...]`. A value
-is a JSON number, text or boolean; a type that JSON lacks is named: `{"date": 8401}`. `"cut": true` says that conditions
-were left out, because the bound was reached or a condition has no such form.
+`{"any": [condition, ...]}`: one of the conditions holds for every row that the commit depends on. A condition is
+`true`, `false`, `["and", a, b]`, `["or", a, b]`, `["not", a]`, `[operator, column]` or `[operator, column, value, ..]`.
+A value is a JSON number, text or boolean; a type that JSON lacks is named: `{"date": 8401}`. `"cut": true` says that
+conditions were left out, because the bound was reached or a condition has no such form.
 """
 
 from __future__ import annotations
