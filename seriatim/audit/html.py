@@ -35,7 +35,7 @@ code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
   margin: .6rem 0; }
 .card.red { border-color: var(--red); background: var(--redcard); } .card.amber { border-color: var(--amber);
   background: var(--ambercard); }
-.card b { text-transform: capitalize; } .red b, .red .kind { color: var(--red); } .amber b { color: var(--amber); }
+.red b, .red .kind { color: var(--red); } .amber b { color: var(--amber); }
 .line { position: relative; margin-left: .5rem; padding-left: 1.6rem; border-left: 2px solid var(--line); }
 .event { position: relative; padding: .35rem 0 .55rem; }
 .event::before { content: ""; position: absolute; left: calc(-1.6rem - 7px); top: .75rem; width: 12px; height: 12px;
@@ -69,7 +69,7 @@ def _summary(verdict: Verdict, invariants: Sequence[Invariant], conflicts: Seque
     text = f"{count:,} {'anomaly' if count == 1 else 'anomalies'}" if count else verdict.status.value
     yield f"<h1>Audit of {escape(verdict.table)}</h1>"
     yield f'<div class="verdict {style}">{escape(text)}</div>'
-    lost = f", {len(conflicts):,} conflicts recorded" if conflicts else ""
+    lost = f", {len(conflicts):,} recorded conflict{'' if len(conflicts) == 1 else 's'}" if conflicts else ""
     yield f"<p>Branch {escape(verdict.branch)}: {verdict.snapshots:,} snapshots judged{lost}.</p>"
     if verdict.commits:
         first, last = verdict.commits[0], verdict.commits[-1]
@@ -129,11 +129,11 @@ def _timeline(verdict: Verdict, conflicts: Sequence[ConflictEvent]) -> Iterator[
     shown = verdict.commits[-_COMMITS_MAX:]
     if len(shown) < len(verdict.commits):
         yield f'<p class="soft">The newest {len(shown):,} of {len(verdict.commits):,} commits.</p>'
-    events = [(each.committed_at_ms, 1, _commit(each, accused, unjudged)) for each in shown]
+    events = [(each.committed_at_ms, 1, number, _commit(each, accused, unjudged)) for number, each in enumerate(shown)]
     begin_ms = shown[0].committed_at_ms if shown else 0
-    events += [(each.occurred_at_ms, 0, _conflict(each)) for each in conflicts if each.occurred_at_ms >= begin_ms]
+    events += [(each.occurred_at_ms, 0, 0, _conflict(each)) for each in conflicts if each.occurred_at_ms >= begin_ms]
     yield '<div class="line">'
-    yield from (event for _, _, event in sorted(events, key=lambda event: event[:2], reverse=True))
+    yield from (event for *_, event in sorted(events, key=lambda event: event[:3], reverse=True))
     yield "</div>"
 
 

@@ -124,6 +124,8 @@ class Promises:
         )
         if found is not None:
             source, stale = found
+            if self.findings.has(Kind.LOST_UPDATE, (source, *ids)):
+                return  # What it overwrote has told it already.
             what += f"; it was computed from what the rows were before snapshot {source}"
             self.findings.accuse(Kind.LOST_UPDATE, what, (source, *ids), names, stale)
             return

@@ -117,6 +117,10 @@ class Findings:
         else:
             self.anomalies_left_out += 1
 
+    def has(self, kind: Kind, snapshot_ids: tuple[int, ...]) -> bool:
+        """Tell whether the anomaly that was noted last is this one."""
+        return any((each.kind, each.snapshot_ids) == (kind, snapshot_ids) for each in self.anomalies[-1:])
+
     def leave(self, why: str, snapshot_ids: tuple[int, ...], operation_ids: tuple[str, ...] = ()) -> None:
         """Note that something cannot be judged."""
         if len(self.unjudged) < _FOUND_MAX:

@@ -82,6 +82,10 @@ class Loop:
         table.append(rows, snapshot_properties=dict(words))
 
 
+def _with_sum(loop: Loop, amount: int) -> dict[str, str]:
+    return loop.words(loop.table, reads_json=encoded([EqualTo("id", 1)]), sums=json.dumps({"bal": amount}))
+
+
 def test_what_overlapping_calls_leave_is_clean(bank: Bank) -> None:
     """Computed again, rebased, pinned, by name, by partition and by stream; every invariant holds after each."""
     _deposit(bank, 5, lambda: _deposit(bank, 7))
@@ -180,11 +184,14 @@ def test_a_loop_that_does_not_refresh_loses_an_update(bank: Bank) -> None:
     loop = Loop(bank, "stale")
     balance = loop.balance()
     _deposit(bank, 10)
-    loop.set_balance(loop.load(), balance + 1, loop.words(loop.table, reads_json=encoded([EqualTo("id", 1)])))
+    loop.set_balance(loop.load(), balance + 1, _with_sum(loop, 1))
 
     verdict = _audit(bank)
 
     assert _kinds(verdict) == [Kind.LOST_UPDATE]
+    assert _kinds(_audit(bank, UniqueKey("id"), SumsAsRecorded("bal"))) == [
+        Kind.LOST_UPDATE
+    ]  # Not once more by its sum.
     assert verdict.anomalies[0].operation_ids == ("stale",)
     assert verdict.anomalies[0].rows == ("overwritten: id=1, bal=110", "with: id=1, bal=101")
 
