@@ -69,7 +69,8 @@ def _summary(verdict: Verdict, invariants: Sequence[Invariant], conflicts: Seque
     text = f"{count:,} {'anomaly' if count == 1 else 'anomalies'}" if count else verdict.status.value
     yield f"<h1>Audit of {escape(verdict.table)}</h1>"
     yield f'<div class="verdict {style}">{escape(text)}</div>'
-    lost = f", {len(conflicts):,} recorded conflict{'' if len(conflicts) == 1 else 's'}" if conflicts else ""
+    noun = "conflict" if len(conflicts) == 1 else "conflicts"
+    lost = f", {len(conflicts):,} {noun} recorded" if conflicts else ""
     yield f"<p>Branch {escape(verdict.branch)}: {verdict.snapshots:,} snapshots judged{lost}.</p>"
     if verdict.commits:
         first, last = verdict.commits[0], verdict.commits[-1]
