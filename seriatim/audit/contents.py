@@ -147,9 +147,9 @@ class Contents:
         )
 
     def _differences(self, commit: Landed) -> Difference:
-        """Compare snapshot by snapshot, and return how the commit as a whole differs from what it landed on."""
-        added: dict[LiveFile, None] = {}
-        removed: dict[LiveFile, None] = {}
+        """Compare snapshot by snapshot, and return all that came or went; the rows of what did both cancel out."""
+        added: list[LiveFile] = []
+        removed: list[LiveFile] = []
         before = commit.parent
         for step in commit.steps:
             difference = self.rows.difference(before.snapshot_id if before is not None else None, step.snapshot_id)
@@ -160,10 +160,8 @@ class Contents:
                 was[1] + _records(difference.added) - _records(difference.removed),
             )
             self._judge_counts(step, _totals(before), was, self._counts)
-            for file in difference.removed:
-                _cancel(file, added, removed)
-            for file in difference.added:
-                _cancel(file, removed, added)
+            added.extend(difference.added)
+            removed.extend(difference.removed)
             before = step
         return Difference(tuple(added), tuple(removed))
 
@@ -206,14 +204,6 @@ class Contents:
 
     def _tables(self, step: Step, files: Sequence[LiveFile]) -> Iterator[pa.Table]:
         return (self.rows.read(step.snapshot_id, file) for file in files)
-
-
-def _cancel(file: LiveFile, opposite: dict[LiveFile, None], own: dict[LiveFile, None]) -> None:
-    """Note a file that came or went, unless it went or came before within the same commit."""
-    if file in opposite:
-        del opposite[file]
-    else:
-        own[file] = None
 
 
 def _totals(step: Step | None) -> tuple[int | None, int | None]:

@@ -72,7 +72,16 @@ def past_of(table: Table, branch: str = MAIN_BRANCH) -> Past:
     part = steps[0].recorded.part if steps[0].recorded is not None else None
     is_cut = not is_beginning(snapshots[0]) or (part is not None and part[0] > 1)
     is_vouched_for = is_cut and is_ledger_whole(table, pin)
-    return Past(name, branch, steps, is_cut, is_vouched_for, _missing_ledger(table, steps))
+    oldest = snapshots[0]
+    return Past(
+        name,
+        branch,
+        steps,
+        is_cut=is_cut,
+        is_cut_certain=bool(oldest.parent_snapshot_id or oldest.sequence_number or steps[0].recorded),
+        is_cut_vouched_for=is_vouched_for,
+        ledger_missing=_missing_ledger(table, steps),
+    )
 
 
 def _step(table: Table, snapshot: Snapshot) -> Step:

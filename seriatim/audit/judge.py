@@ -83,6 +83,9 @@ def _begin(past: Past, commits: Sequence[Landed], since: int | None, findings: F
         findings.notes.append(
             f"Older history was expired, and the ledger tells what it applied: judged from snapshot {oldest} on."
         )
+    elif not past.is_cut_certain:
+        why = f"nothing tells whether there were snapshots before {oldest}: format version 1 does not number them"
+        findings.leave(why, (oldest,))
     else:
         what = f"what came before snapshot {oldest} is gone, and no ledger tells what it applied"
         findings.accuse(Kind.CUT_HISTORY, what, (oldest,))

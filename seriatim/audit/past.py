@@ -64,7 +64,10 @@ class Past:
     table: str
     branch: str
     steps: tuple[Step, ...]  # oldest first
-    is_cut: bool = False  # older snapshots are gone
+    is_cut: bool = False  # older snapshots are gone, or may be
+    is_cut_certain: bool = (
+        True  # False: nothing tells whether the oldest was the first; format version 1 has no numbers
+    )
     is_cut_vouched_for: bool = False  # the ledger still tells what they applied
     ledger_missing: str | None = None  # where the newest ledger file should be; None: it is there, or there is none
 

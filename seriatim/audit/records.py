@@ -122,10 +122,7 @@ class Records:
         reached = self._watermarks.get(step.stream)
         is_known = reached is not None or (not self.past.is_cut and (page is None or page.file is None))
         name = f"stream {step.stream!r} was at {reached if reached is not None else 'its beginning'}"
-        if reached is not None and step.upto <= reached:
-            what = f"{name}, and this commit takes it to {step.upto}"
-            self.findings.accuse(Kind.WATERMARK_REGRESSION, what, commit.snapshot_ids, commit.operation_ids)
-        elif is_known and step.after != reached:
+        if is_known and step.after != reached:
             what = f"{name}, and this commit applies a step to {step.upto} that follows {step.after}"
             self.findings.accuse(Kind.WATERMARK_REGRESSION, what, commit.snapshot_ids, commit.operation_ids)
         if commit.is_complete:

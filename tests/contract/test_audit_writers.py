@@ -19,7 +19,7 @@ from seriatim.audit import Bounds, ConstantSum, Invariant, Kind, Status, SumsAsR
 from seriatim.commit import Base, Declared, Delete, Partitions, RetentionPolicy, Stream, pinned
 from seriatim.commit.reads import encoded
 from seriatim.errors import AuditRefusedError
-from seriatim.upkeep import compact
+from seriatim.upkeep import compact, fold, maintain
 from tests.contract.apply_support import Deposit, Meanwhile, call, opening, settings
 from tests.contract.ledger_support import expire, expire_unreferenced, note
 from tests.faults.bank import Bank
@@ -306,6 +306,17 @@ def test_a_history_that_others_cut_is_told(bank: Bank) -> None:
     assert _kinds(_audit(bank)) == [Kind.CUT_HISTORY]
 
 
+def test_where_a_history_of_format_version_1_begins_cannot_be_judged(empty_bank: Bank) -> None:
+    """Nobody is accused of a cut that may not be one; everything after is judged."""
+    bank = empty_bank.create(properties={"format-version": "1"})
+    call(bank, Deposit(5))
+
+    verdict = _audit(bank, UniqueKey("id"))
+
+    assert (verdict.status, verdict.anomalies, len(verdict.unjudged)) == (Status.CANNOT_BE_JUDGED, (), 1)
+    assert "format version 1" in verdict.unjudged[0].why
+
+
 def test_an_expiry_that_leaves_our_newest_commit_is_vouched_for(bank: Bank) -> None:
     _deposit(bank, 5)
     _deposit(bank, 6)
@@ -383,3 +394,30 @@ def test_a_change_that_reads_what_others_write_is_computed_again_and_clean(bank:
 
     assert bank.balances()[9] == 605
     assert _audit(bank, UniqueKey("id")).status is Status.CLEAN
+
+
+def test_files_that_do_not_differ_are_not_needed(empty_bank: Bank) -> None:
+    """What older snapshots held is neither read nor looked for when it is not asked for."""
+    bank = empty_bank.create()
+    old = {task.file.file_path for task in bank.table().scan().plan_files()}
+    for number in range(3):
+        _deposit(bank, 1, name=f"deposit|{number}")
+    snapshots = bank.table().metadata.snapshots
+    for location in old:
+        local_path(location).unlink()
+
+    assert _audit(bank, UniqueKey("id"), since=snapshots[1].snapshot_id).status is Status.CLEAN
+    assert Kind.MISSING_FILE in _kinds(_audit(bank, UniqueKey("id")))
+
+
+def test_upkeep_leaves_a_clean_table(empty_bank: Bank) -> None:
+    bank = empty_bank.create(file_per_row=True)
+    _deposit(bank, 1)
+    call(bank, opening(4, 0), stream=Stream("s", after=None, upto=1))
+    fold(bank.connect(), bank.identifier)
+    maintain(bank.connect(), bank.identifier, dry_run=False, retention=RetentionPolicy(snapshots_min=3))
+    call(bank, opening(5, 0), stream=Stream("s", after=1, upto=2))
+
+    verdict = _audit(bank, UniqueKey("id"))
+
+    assert (verdict.anomalies, verdict.unjudged) == ((), ())

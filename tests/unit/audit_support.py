@@ -74,7 +74,9 @@ class HandMade:
 
     def judged(self, *invariants: Invariant, **options: Any) -> Verdict:
         """Judge it."""
-        past = {name: options.pop(name) for name in ("is_cut", "is_cut_vouched_for") if name in options}
+        past = {
+            name: options.pop(name) for name in ("is_cut", "is_cut_certain", "is_cut_vouched_for") if name in options
+        }
         steps = tuple(self.steps[options.pop("expired", 0) :])
         return judge(Past("bank.account", "main", steps, **past), self, invariants, **options)
 

@@ -265,6 +265,7 @@ def test_a_file_that_cannot_be_read_is_no_anomaly(past: HandMade) -> None:
 def test_a_duplicate_key_is_named_where_it_came(past: HandMade) -> None:
     past.commit([(1, 100), (2, 200), (2, 5)], "a")
     past.commit([(1, 101), (2, 200), (2, 5)], "b")
+    past.commit([(1, 101), (2, 201), (2, 5)], "c")
 
     verdict = past.judged(UniqueKey("id"))
 
@@ -311,6 +312,7 @@ def test_a_cut_counts_only_where_nobody_vouches_for_it(past: HandMade) -> None:
     assert (vouched.status, vouched.judged_from_snapshot_id, vouched.snapshots) == (Status.CLEAN, 102, 1)
     assert "102" in vouched.notes[0]
     assert kinds(past.judged(is_cut=True, expired=1)) == ["cut history"]
+    assert past.judged(is_cut=True, is_cut_certain=False).status is Status.CANNOT_BE_JUDGED
 
 
 def test_a_foreign_commit_cannot_be_judged_unless_an_invariant_covers_it(past: HandMade) -> None:
@@ -354,6 +356,13 @@ def test_untrue_numbers_are_a_false_record(past: HandMade, recorded: dict[str, i
     past.commit({1: 101, 2: 200}, "a", **recorded)
 
     assert kinds(past.judged()) == ["false record"]
+
+
+def test_equal_rows_count_as_often_as_they_are_there(past: HandMade) -> None:
+    past.commit([(1, 100), (2, 200), (3, 1), (3, 1)], "a", rows_added=2, rows_removed=0)
+    past.commit([(1, 100), (2, 200)], "b", rows_added=0, rows_removed=2)
+
+    assert past.judged().status is Status.CLEAN
 
 
 def test_a_sum_that_nothing_explains_is_a_false_record(past: HandMade) -> None:
