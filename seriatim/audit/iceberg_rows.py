@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationError
@@ -18,6 +18,8 @@ from pyiceberg.table import DataScan, FileScanTask, Table
 from seriatim.audit.past import CannotReadError, Difference, LiveFile, MissingFileError
 from seriatim.commit import private
 from seriatim.commit.conditions import as_arrow
+
+T = TypeVar("T")
 
 _ROWS_BYTES_MAX: Final = 64 * 1024 * 1024
 _FILES_MAX: Final = 20_000  # Of manifests that were read, and may be needed again by the next snapshot.
@@ -39,6 +41,7 @@ class IcebergRows:
     def __init__(self, table: Table) -> None:
         """Nothing is read yet."""
         self._metadata, self._io = table.metadata, table.io
+        self._snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
         self._lists: OrderedDict[int, dict[str, ManifestFile]] = OrderedDict()
         self._manifests: OrderedDict[str, tuple[_Live, ...]] = OrderedDict()
         self._manifest_files = 0
@@ -94,8 +97,7 @@ class IcebergRows:
 
     def _list(self, snapshot_id: int) -> dict[str, ManifestFile]:
         if snapshot_id not in self._lists:
-            snapshot = self._metadata.snapshot_by_id(snapshot_id)
-            assert snapshot is not None
+            snapshot = self._snapshots[snapshot_id]
             with _explained(snapshot.manifest_list):
                 self._lists[snapshot_id] = {each.manifest_path: each for each in snapshot.manifests(self._io)}
             _keep(self._lists)
@@ -133,9 +135,7 @@ class IcebergRows:
         return self._planned[snapshot_id]
 
 
-def _keep(
-    cache: OrderedDict[int, object] | OrderedDict[int, dict[str, ManifestFile]] | OrderedDict[int, frozenset[_Live]],
-) -> None:
+def _keep(cache: OrderedDict[int, T]) -> None:
     """Keep what two neighbours need."""
     while len(cache) > 2:
         cache.popitem(last=False)
