@@ -1,4 +1,4 @@
-"""The two Iceberg tables, as assets that no run materializes, since many jobs write them; and the upkeep of each."""
+"""The two Iceberg tables, as assets that no run materializes, since many jobs write them; upkeep and audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import dagster as dg
 from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE
 from assets.accounts import GROUP, OWNER
 from assets.postings import postings
-from seriatim.dagster import upkeep_asset
+from seriatim.audit import SumsAsRecorded, UniqueKey
+from seriatim.dagster import audit_check, upkeep_asset
 
 CONFLICTS_TABLE: Final = ("bank", "conflicts")
 CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
@@ -45,4 +46,9 @@ conflicts_upkeep: Final = upkeep_asset(
     table_key=CONFLICTS_KEY,
     group_name=GROUP,
     owners=[OWNER],
+)
+account_audit: Final = audit_check(
+    asset_key=ACCOUNT_KEY,
+    identifier=ACCOUNT_TABLE,
+    invariants=[UniqueKey("id"), SumsAsRecorded("bal")],
 )

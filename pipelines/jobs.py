@@ -1,4 +1,4 @@
-"""One job for each kind of transactions, one that opens accounts, and one that keeps the tables in order."""
+"""One job for each kind of transactions, and those that open accounts, keep the tables in order, and audit them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
-from assets.tables import account_upkeep, conflicts_upkeep
+from assets.tables import account_audit, account_upkeep, conflicts_upkeep
 
 open_accounts: Final = dg.define_asset_job(
     "open_accounts", selection=[accounts], description="Opens the accounts that the transactions file names anew."
@@ -25,4 +25,9 @@ upkeep: Final = dg.define_asset_job(
     "upkeep",
     selection=[account_upkeep, conflicts_upkeep],
     description="Expires history, compacts small files and removes orphans of the bank's tables.",
+)
+audit: Final = dg.define_asset_job(
+    "audit",
+    selection=dg.AssetSelection.checks(account_audit),
+    description="Judges from the account table alone whether updates were lost.",
 )

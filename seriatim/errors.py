@@ -10,6 +10,7 @@
       OperationTooOldError        issued before what the ledger remembers: it cannot be told
       StreamGapError              not the next step of its stream
       ConflictTableError          the table keeps no conflicts: name another
+      AuditRefusedError           the invariants do not fit the table: nothing was judged
       UpkeepRefusedError          upkeep cannot be done safely: nothing was deleted from then on
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
@@ -148,6 +149,15 @@ class ConflictTableError(SeriatimError):
             f"sensor records them in."
         )
         self.table, self.missing = table, tuple(missing)
+
+
+class AuditRefusedError(SeriatimError):
+    """An invariant does not fit the table, so nothing was judged; declare one that does."""
+
+    def __init__(self, table: str, *, invariant: str, column: str, reason: str) -> None:
+        """Build the message from the invariant, the column that does not fit, and why."""
+        super().__init__(f"{table}: it cannot be judged whether {invariant}: column {column!r} {reason}.")
+        self.table, self.invariant, self.column, self.reason = table, invariant, column, reason
 
 
 class UpkeepRefusedError(SeriatimError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -125,6 +126,64 @@ def lookup(
         if isinstance(found, Applied):
             return
         raise typer.Exit(exit_codes.NOT_APPLIED if isinstance(found, NotApplied) else exit_codes.CANNOT_TELL)
+
+
+@app.command()
+def audit(
+    table: options.Table,
+    unique_key: options.UniqueKey = None,
+    constant_sum: options.ConstantSum = None,
+    sums_as_recorded: options.SumsAsRecorded = None,
+    bounds: options.Bounded = None,
+    since: Annotated[
+        int | None,
+        typer.Option("--since", metavar="SNAPSHOT", help="Only what came after this snapshot.", show_default=False),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a report with a timeline, too.", show_default=False),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--conflicts-from",
+            metavar="TABLE",
+            help="With --html: the table that the sensor records conflicts in.",
+            show_default=False,
+        ),
+    ] = None,
+    catalog: options.Catalog = None,
+    branch: options.Branch = "main",
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Say from the table whether updates were lost: exit code 0 nothing is wrong, 6 anomalies, 3 cannot be judged."""
+    from seriatim.audit import Bounds, ConstantSum, Invariant, Status, SumsAsRecorded, UniqueKey
+    from seriatim.audit import audit as audit_of
+    from seriatim.audit.html import html_report
+    from seriatim.cli import audit_views, catalogs, documents
+    from seriatim.cli.failures import explained
+    from seriatim.inspection import recorded_conflicts
+
+    name = catalogs.chosen(catalog)
+    with explained(table, name, debug=debug):
+        opened = catalogs.open_catalog(name)
+        invariants: list[Invariant] = [
+            *(UniqueKey(*columns.split(",")) for columns in unique_key or ()),
+            *(ConstantSum(column) for column in constant_sum or ()),
+            *(SumsAsRecorded(column) for column in sums_as_recorded or ()),
+            *(Bounds(each.column, each.at_least, each.at_most) for each in bounds or ()),
+        ]
+        verdict = audit_of(opened, table, invariants, branch=branch, since=since)
+        if html is not None:
+            conflicts = recorded_conflicts(opened, table, source=source) if source is not None else []
+            html.write_text(html_report(verdict, invariants, conflicts), encoding="utf-8")
+        if json:
+            documents.print_json(audit_views.audit_document(verdict, invariants))
+        else:
+            typer.echo("\n".join(audit_views.audit_lines(verdict)))
+        if verdict.status is not Status.CLEAN:
+            raise typer.Exit(exit_codes.ANOMALY if verdict.status is Status.ANOMALIES else exit_codes.CANNOT_TELL)
 
 
 @app.command()

@@ -10,18 +10,21 @@ from typing import Final
 
 DONE: Final = 0
 ERROR: Final = 1  # The message says what, and what to do.
-CANNOT_TELL: Final = 3  # 2 is a wrong use of the command, as everywhere.
+CANNOT_TELL: Final = 3  # Also what cannot be judged. 2 is a wrong use of the command, as everywhere.
 NOT_APPLIED: Final = 4
 TO_BE_REPAIRED: Final = 5
+ANOMALY: Final = 6
 
 EXIT_CODES: Final = """\
 \b
 Exit codes:
-  0    done; of lookup: the operation has been applied
+  0    done; of lookup: the operation has been applied; of audit: nothing is wrong
   1    an error, which the message explains
   2    wrong use of the command
-  3    lookup: it cannot be told whether the operation has been applied
+  3    lookup: it cannot be told whether the operation has been applied;
+       audit: nothing wrong was found, and something cannot be judged
   4    lookup: the operation has not been applied
   5    repair, dry run: there is something to repair
+  6    audit: there are anomalies
   130  interrupted
 """

@@ -98,17 +98,17 @@ def _show_block(console: Console, columns: Sequence[Column], row: Sequence[Cell]
 def _few(cell: Cell) -> Sequence[str]:
     """Return the values of a cell, or the first and the last of many."""
     if len(cell) <= _SHOWN_MAX:
-        return [_printable(value) for value in cell]
-    return [_printable(cell[0]), f"... {len(cell) - 2} more ...", _printable(cell[-1])]
+        return [printable(value) for value in cell]
+    return [printable(cell[0]), f"... {len(cell) - 2} more ...", printable(cell[-1])]
 
 
 def _lines(listing: Listing) -> Iterator[str]:
     """Yield the names of the columns, then a line for each row."""
     yield "\t".join(column.name for column in listing.columns)
     for row in listing.rows:
-        yield "\t".join(",".join(map(_printable, cell)) for cell in row)
+        yield "\t".join(",".join(map(printable, cell)) for cell in row)
 
 
-def _printable(value: str) -> str:
+def printable(value: str) -> str:
     """Return the value with its control characters spelt out: an operation id may hold whatever its writer liked."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)

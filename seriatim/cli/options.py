@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -49,6 +50,37 @@ def duration_s(text: str) -> float:
     return float(match[1]) * _UNITS_S[match[2]]
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnBounds:
+    """Between which values a column lies; light enough to be made before a command runs."""
+
+    column: str
+    at_least: int | float | None
+    at_most: int | float | None
+
+
+def bounds(text: str) -> ColumnBounds:
+    """Return the bounds that a text such as bal:0:100, bal:0: or bal::100 stands for.
+
+    Raises:
+        BadParameter: it is of another form.
+    """
+    column, *ends = text.rsplit(":", 2)
+    try:
+        low, high = (_number(end) for end in ends)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not of the form COLUMN:MIN:MAX, such as bal:0: or bal:0:100") from None
+    if not column or (low is None and high is None):
+        raise typer.BadParameter(f"{text!r} bounds nothing; say COLUMN:MIN:MAX, such as bal:0: or bal:0:100")
+    return ColumnBounds(column, low, high)
+
+
+def _number(text: str) -> int | float | None:
+    if not text:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as namespace.table.", callback=_identifier)]
 Catalog = Annotated[
     str | None,
@@ -68,4 +100,31 @@ Limit = Annotated[
     typer.Option("--limit", "-n", metavar="COUNT", min=1, help="No more than these, the newest.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document, for machines.")]
+UniqueKey = Annotated[
+    list[str] | None,
+    typer.Option("--unique-key", metavar="COLUMN[,COLUMN]", help="No two rows have the same.", show_default=False),
+]
+ConstantSum = Annotated[
+    list[str] | None,
+    typer.Option("--constant-sum", metavar="COLUMN", help="Its total never changes.", show_default=False),
+]
+SumsAsRecorded = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sums-as-recorded",
+        metavar="COLUMN",
+        help="Each commit moves its total by what it declares, and nothing else does.",
+        show_default=False,
+    ),
+]
+Bounded = Annotated[
+    list[ColumnBounds] | None,
+    typer.Option(
+        "--bounds",
+        metavar="COLUMN:MIN:MAX",
+        parser=bounds,
+        help="Its values; either may be left out.",
+        show_default=False,
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="With an error, the traceback.")]

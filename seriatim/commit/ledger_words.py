@@ -108,7 +108,7 @@ def format_of(snapshot: Snapshot) -> str | None:
 
 def page_after(snapshot: Snapshot) -> Page:
     """Return what had been applied once this snapshot was there."""
-    page = _page_before(snapshot)
+    page = page_before(snapshot)
     if not summary.is_last_part(snapshot):
         return page
     own = own_entry(snapshot)
@@ -131,7 +131,8 @@ def own_entry(snapshot: Snapshot) -> Entry:
     return Entry(snapshot.snapshot_id, at_ms, ids, partitions)
 
 
-def _page_before(snapshot: Snapshot) -> Page:
+def page_before(snapshot: Snapshot) -> Page:
+    """Return what had been applied when the commit was made, as it says."""
     entries = tuple(
         Entry(snapshot_id, at_ms, tuple(ids), partitions[0] if partitions else {})
         for snapshot_id, at_ms, ids, *partitions in json.loads(_word(snapshot, RECENT) or "[]")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
@@ -20,6 +21,7 @@ from seriatim.commit.observe import Observer, Reapplied
 from seriatim.commit.partitions import Partitions
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
+from seriatim.commit.reads import encoded
 from seriatim.commit.receipt import Receipt
 from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.staging import Staged
@@ -84,7 +86,7 @@ class _PinnedWork:
         self.before = pin
         return Ready(
             lambda handle: self._write(handle, pending),
-            {summary.READS: "everything"},
+            {summary.READS: "everything", summary.READS_JSON: encoded([AlwaysTrue()])},
             staged_files=(),
             rows=None,
             is_callers=True,

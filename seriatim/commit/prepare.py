@@ -20,6 +20,7 @@ from seriatim.commit.edits import Step, steps_of, sums_of
 from seriatim.commit.loop import Ready, Settings
 from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.commit.pin import Pin
+from seriatim.commit.reads import encoded
 from seriatim.commit.rebase import Effect, effect
 from seriatim.commit.recorder import RecordingFileIO
 from seriatim.commit.staging import Staged, covering, stage
@@ -90,6 +91,7 @@ class Preparation(Generic[R]):
         staged = prepared.staged
         words = {
             summary.READS: summary.described(prepared.reads),
+            summary.READS_JSON: encoded(prepared.reads),
             summary.ROWS_ADDED: str(staged.rows_added),
             summary.ROWS_REMOVED: str(staged.rows_removed),
         }

@@ -131,7 +131,7 @@ def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa
     together = in_order(metadata, pa.concat_tables([each.cast(schema) for each in rows]))
     _require_partitions(name, metadata, together)
     files = marked(metadata, private.write_files(metadata, io, together, new_id()))
-    written = with_nan_counts(metadata, io, together, files)
+    written = tuple(with_nan_counts(metadata, io, together, files))
     if (count := sum(file.record_count for file in written)) != together.num_rows:
         raise InvalidChangeError(
             f"{name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "

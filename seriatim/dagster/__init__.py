@@ -16,6 +16,9 @@ def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.M
 """
 
 from seriatim.conflict_events import ConflictEvent as ConflictEvent
+from seriatim.dagster.audit_check import AuditConfig as AuditConfig
+from seriatim.dagster.audit_check import audit_check as audit_check
+from seriatim.dagster.audit_check import audit_result as audit_result
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
 from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor

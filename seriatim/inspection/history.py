@@ -90,7 +90,7 @@ def history(table: Table, branch: str = MAIN_BRANCH) -> Iterator[HistoryEntry]:
         else:
             yield _commit(commit_id, snapshots)
     if oldest is not None and not is_beginning(oldest):
-        yield Cut(oldest.snapshot_id, _base_id(oldest), _is_ledger_whole(table, pin))
+        yield Cut(oldest.snapshot_id, _base_id(oldest), is_ledger_whole(table, pin))
 
 
 def _commit_id(snapshot: Snapshot) -> str | None:
@@ -140,7 +140,8 @@ def _base_id(snapshot: Snapshot) -> int | None:
     return base if base is not None else snapshot.parent_snapshot_id
 
 
-def _is_ledger_whole(table: Table, pin: Pin) -> bool:
+def is_ledger_whole(table: Table, pin: Pin) -> bool:
+    """Tell whether it is known of every operation that was applied up to there."""
     try:
         return Ledger.at(".".join(table.name()), table, pin, LedgerPolicy()).cut_at is None
     except (LedgerUnreadableError, InvalidChangeError):  # Of a newer Seriatim, or without its tag.

@@ -59,8 +59,9 @@ def test_each_job_makes_one_asset_but_for_upkeep() -> None:
     """Jobs that write one table overlap as separate runs; the upkeep of all tables is one."""
     jobs = {job.name: job for job in defs.resolve_all_job_defs() if not job.name.startswith("__")}
 
-    assert set(jobs) == {"open_accounts", "upkeep", *(f"post_{name}" for name in KIND_NAMES)}
+    assert set(jobs) == {"open_accounts", "upkeep", "audit", *(f"post_{name}" for name in KIND_NAMES)}
     assert {key.path[-1] for key in jobs.pop("upkeep").asset_layer.executable_asset_keys} == {*UPKEEP}
+    assert not jobs.pop("audit").asset_layer.executable_asset_keys  # A check alone.
     assert all(len(set(job.asset_layer.executable_asset_keys)) == 1 for job in jobs.values())
     assert {job.executor_def.name for job in jobs.values()} == {"in_process"}
 
