@@ -1,0 +1,59 @@
+"""What each operation makes of balances, in plain Python: the model that every history of the tests is held against.
+
+An operation is named by what it does; the last part only makes the name a name:
+
+    open|<account>|<balance>|<n>            a new account; nothing if it is there
+    put|<account>|<balance>|<n>             that balance, whether or not it is there
+    deposit|<account>|<amount>|<n>          nothing if the account is not there
+    withdraw|<account>|<amount>|<n>         refused where it would overdraw: such an operation never lands
+    transfer|<from>|<to>|<amount>|<n>       nothing where it would overdraw or one of the accounts is not there
+    interest|<percent>|<n>                  on every positive balance, rounded down
+    close|<account>|<n>                     nothing if the account is not there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+
+Balances = Mapping[int, int]
+
+
+class RefusedError(Exception):
+    """The operation is not to land on these balances."""
+
+
+def after(balances: Balances, operation: str) -> Balances:
+    """Return the balances after one operation.
+
+    Raises:
+        RefusedError: it does not land on these.
+    """
+    what, *rest = operation.split("|")
+    numbers = [int(each) for each in rest[:-1]]
+    match what, numbers:
+        case "open", [account, balance]:
+            return {account: balance, **balances}
+        case "put", [account, balance]:
+            return {**balances, account: balance}
+        case "deposit", [account, amount]:
+            return {**balances, account: balances[account] + amount} if account in balances else balances
+        case "withdraw", [account, amount]:
+            if balances.get(account, 0) < amount:
+                raise RefusedError(operation)
+            return {**balances, account: balances[account] - amount}
+        case "transfer", [source, target, amount]:
+            if target not in balances or balances.get(source, 0) < amount:
+                return balances
+            return {**balances, source: balances[source] - amount, target: balances[target] + amount}
+        case "interest", [percent]:
+            return {one: bal + max(bal, 0) * percent // 100 for one, bal in balances.items()}
+        case "close", [account]:
+            return {one: bal for one, bal in balances.items() if one != account}
+        case _:
+            raise ValueError(f"{operation!r} is no operation that the model knows")
+
+
+def replay(balances: Balances, operations: Iterable[str]) -> Balances:
+    """Return the balances after the operations, in the order given."""
+    return reduce(after, operations, balances)
