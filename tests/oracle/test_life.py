@@ -1,0 +1,31 @@
+"""Random lives of a table, drawn by Hypothesis, end each step as the serial model says (P1 to P5).
+
+A life that fails is shrunk and printed step by step; it is done again by running the test again, as the draws are fixed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.oracle.machine import LAYOUTS, Life
+
+FIXED = settings(
+    derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), stateful_step_count=25
+)
+
+
+@pytest.mark.parametrize("layout", ["flat", "partitioned"])
+def test_a_table_is_what_its_lineage_says_whatever_happens(layout: str) -> None:
+    """A few lives, always the same."""
+    run_state_machine_as_test(partial(Life, layout), settings=settings(FIXED, max_examples=12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_many_lives(layout: str) -> None:
+    """More and longer ones."""
+    run_state_machine_as_test(partial(Life, layout), settings=settings(FIXED, max_examples=60, stateful_step_count=40))
