@@ -22,6 +22,10 @@ class Snapshots:
         self.balances: dict[int | None, Balances] = {None: {}}
         self.applied: dict[int | None, frozenset[str]] = {None: frozenset()}
 
+    def begin(self, snapshot_id: int | None, balances: Balances) -> None:
+        """Take a table as it is found."""
+        self.balances[snapshot_id], self.applied[snapshot_id] = balances, frozenset()
+
     def see(self, metadata: TableMetadata, foreign: Mapping[int, str] | None = None) -> None:
         """Work out what has appeared; `foreign` names what those snapshots did that do not say it themselves."""
         for snapshot in metadata.snapshots:
