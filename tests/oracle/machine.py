@@ -27,6 +27,7 @@ from tests.contract.ledger_support import expire_as_pyiceberg_does
 from tests.faults.bank import Bank
 from tests.faults.catalog import REPORTS, Fault, FaultyCatalog, Landing
 from tests.faults.clock import ManualClock
+from tests.faults.files import take_inventory
 from tests.oracle.serial import RefusedError
 from tests.oracle.snapshots import Snapshots
 from tests.oracle.work import Work
@@ -49,6 +50,7 @@ OPERATIONS: Final = st.one_of(
     st.builds("interest|{}|".format, st.integers(1, 9)),
     st.builds("close|{}|".format, ACCOUNTS),
 )
+LATE: Final = (Landing.AT_NEXT_LOAD, Landing.BEFORE_NEXT_COMMIT, Landing.AFTER_NEXT_COMMIT)
 PLACES: Final = st.integers(0, 999)  # Taken by the remainder, of a list that is not known before.
 
 
@@ -62,6 +64,7 @@ class Life(RuleBasedStateMachine):
         # A foreign first snapshot of format version 1 has no number to prove that it is the first: there ours is.
         rows = [] if version == "1" else [{"id": account, "bal": 100 * account} for account in (1, 2, 3)]
         self.bank.create(rows, spec=spec, properties={"format-version": version, "commit.retry.num-retries": "0"})
+        self.eye = self.bank.connect()
         self.model = Snapshots()
         self.names: list[str] = []
         self.late: list[FaultyCatalog] = []  # with a commit that is still on its way
@@ -85,16 +88,17 @@ class Life(RuleBasedStateMachine):
         assert len({row["id"] for row in rows}) == len(rows), f"accounts are there twice: {rows}"
         head = table.metadata.current_snapshot_id
         assert {row["id"]: row["bal"] for row in rows} == dict(self.model.balances[head])
-
-    @invariant()
-    def nothing_live_is_missing(self) -> None:
-        assert self.bank.inventory().missing == []
+        assert take_inventory(table).missing == []
 
     def see(self) -> Table:
         """Look at the table, and work out what is new in it."""
-        table = self.bank.table()
+        table = self.eye.load_table(Bank.identifier)
         self.model.see(table.metadata, self.foreign)
         return table
+
+    def head(self) -> int | None:
+        """Return the current snapshot (None: the table is empty)."""
+        return self.see().metadata.current_snapshot_id
 
     # Operations
 
@@ -117,14 +121,14 @@ class Life(RuleBasedStateMachine):
         catalog = self.bank.connect().fail(Fault(REPORTS[report](), landing))
         with suppress(OutcomeUnknownError, ConflictError):  # Whatever it says is held against the table by `see`.
             self.carry_out(self.new(operation), catalog, attempts_max=attempts_max)
-        self.late.append(catalog)
+        self.late += [catalog] * (landing in LATE)
 
-    @rule(operation=OPERATIONS, landing=st.sampled_from(Landing))
+    @rule(operation=OPERATIONS, landing=st.sampled_from([Landing.NEVER, Landing.AT_ONCE, Landing.AFTER_NEXT_COMMIT]))
     def crash(self, operation: str, landing: Landing) -> None:
         catalog = self.bank.connect().fail(Fault(CrashError(), landing))
         with suppress(CrashError):
             self.carry_out(self.new(operation), catalog)
-        self.late.append(catalog)
+        self.late += [catalog] * (landing in LATE)
 
     @precondition(lambda self: self.late)
     @rule(place=PLACES)
@@ -133,28 +137,18 @@ class Life(RuleBasedStateMachine):
 
     # Upkeep
 
-    @rule()
-    def compact(self) -> None:
+    @rule(what=st.sampled_from(["compact", "fold", "expire", "remove orphans"]), kept=st.integers(1, 4))
+    def look_after(self, what: str, kept: int) -> None:
+        catalog, identifier = self.bank.connect(), Bank.identifier
         with self.cut_at_most():
-            compact(self.bank.connect(), Bank.identifier, target_bytes=2**20, **settings())
-
-    @rule()
-    def fold(self) -> None:
-        if self.was_cut:
-            return
-        with self.cut_at_most():
-            fold(self.bank.connect(), Bank.identifier, clock=ManualClock())
-
-    @rule(kept=st.integers(1, 4))
-    def expire(self, kept: int) -> None:
-        expire(self.bank.connect(), Bank.identifier, retention=RetentionPolicy(snapshots_min=kept), dry_run=False)
-
-    @precondition(lambda self: not self.late)
-    @rule()
-    def remove_orphans(self) -> None:
-        remove_orphans(
-            self.bank.connect(), Bank.identifier, older_than_s=0.0, accepts_any_age=True, dry_run=False
-        )
+            if what == "compact":
+                compact(catalog, identifier, target_bytes=2**20, **settings())
+            elif what == "fold" and not self.was_cut:
+                fold(catalog, identifier, clock=ManualClock())
+            elif what == "expire":
+                expire(catalog, identifier, retention=RetentionPolicy(snapshots_min=kept), dry_run=False)
+            elif what == "remove orphans" and not self.late:  # What is on its way is not to be removed at any age.
+                remove_orphans(catalog, identifier, older_than_s=0.0, accepts_any_age=True, dry_run=False)
 
     @precondition(lambda self: self.was_cut)
     @rule()
@@ -173,7 +167,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(place=PLACES)
     def roll_back(self, place: int) -> None:
-        metadata = self.bank.table().metadata
+        metadata = self.see().metadata
         head = metadata.current_snapshot()
         lineage: list[int] = []
         while head is not None:
@@ -184,8 +178,8 @@ class Life(RuleBasedStateMachine):
     @rule(account=st.integers(6, 8), balance=AMOUNTS, is_new=st.booleans())
     def write_as_pyiceberg_does(self, account: int, balance: int, is_new: bool) -> None:
         """Append or delete, which make one snapshot each; nobody else opens these accounts."""
-        before, is_there = self.bank.head(), account in self.bank.balances()
-        if is_new == is_there:
+        before = self.head()
+        if is_new == (account in self.model.balances[before]):
             return
         if is_new:
             with self.bank.rival() as catalog:
@@ -193,7 +187,7 @@ class Life(RuleBasedStateMachine):
                 table.append(pa.Table.from_pylist([{"id": account, "bal": balance}], schema=table.schema().as_arrow()))
         else:
             self.bank.close_account(account)
-        head = self.bank.head()
+        head = self.bank.head()  # Not by `see`: it would not know yet what has been done.
         assert head is not None
         assert head != before
         self.foreign[head] = f"open|{account}|{balance}|x" if is_new else f"close|{account}|x"
@@ -217,7 +211,7 @@ class Life(RuleBasedStateMachine):
 
     def carry_out(self, name: str, catalog: FaultyCatalog, kept: int = 20, attempts_max: int = 3) -> None:
         """Apply an operation; what is said of it must be so."""
-        head = self.see().metadata.current_snapshot_id
+        head = self.head()
         was_applied = name in self.model.applied[head]
         receipt: Receipt | None = None
         with self.cut_at_most(), suppress(RefusedError):
@@ -249,7 +243,7 @@ class Life(RuleBasedStateMachine):
 
 class _CutAtMost:
     def __init__(self, life: Life) -> None:
-        self._life, self._head = life, life.bank.head()
+        self._life, self._head = life, life.head()
 
     def __enter__(self) -> None:
         pass
@@ -258,7 +252,7 @@ class _CutAtMost:
         if not isinstance(error, HistoryCutError):
             return False
         assert self._life.was_expired_by_others
-        assert self._life.bank.head() == self._head
+        assert self._life.head() == self._head
         self._life.was_cut = True
         return True
 

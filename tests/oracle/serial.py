@@ -6,7 +6,7 @@ An operation is named by what it does; the last part only makes the name a name:
     put|<account>|<balance>|<n>             that balance, whether or not it is there
     deposit|<account>|<amount>|<n>          nothing if the account is not there
     withdraw|<account>|<amount>|<n>         refused where it would overdraw: such an operation never lands
-    transfer|<from>|<to>|<amount>|<n>       nothing where it would overdraw or one of the accounts is not there
+    transfer|<from>|<to>|<amount>|<n>       nothing where it would overdraw, or without two accounts
     interest|<percent>|<n>                  on every positive balance, rounded down
     close|<account>|<n>                     nothing if the account is not there
 """
@@ -43,7 +43,7 @@ def after(balances: Balances, operation: str) -> Balances:
                 raise RefusedError(operation)
             return {**balances, account: balances[account] - amount}
         case "transfer", [source, target, amount]:
-            if target not in balances or balances.get(source, 0) < amount:
+            if source == target or target not in balances or balances.get(source, 0) < amount:
                 return balances
             return {**balances, source: balances[source] - amount, target: balances[target] + amount}
         case "interest", [percent]:
