@@ -1,4 +1,4 @@
-"""Writers in processes of their own, each killed again and again, and followed by another that goes on where it died."""
+"""Writers in processes of their own, each killed again and again, and followed by one that goes on where it died."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def write_and_die(path: Path, plan: Sequence[Sequence[str]], seed: int) -> Toll:
     print(f"seed {seed}")
     toll = Toll()
     with ThreadPoolExecutor(len(plan)) as pool:
-        for each in pool.map(lambda entry: _follow(path, entry[1], random.Random(f"{seed} {entry[0]}")), enumerate(plan)):
+        for each in pool.map(
+            lambda entry: _follow(path, entry[1], random.Random(f"{seed} {entry[0]}")), enumerate(plan)
+        ):
             toll.add(each)
     return toll
 

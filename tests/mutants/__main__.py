@@ -3,21 +3,25 @@
     python3 run.py mutants            every sabotage
     python3 run.py mutants ledger     those whose name has that word
 
-Exits with 1 if one was not caught, with 2 if the tests fail without any, or a line to sabotage is no longer there.
+A sabotage is caught when a test fails with it that passes without it. Exits with 1 if one was not.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tests.mutants.sabotages import SABOTAGES, Sabotage
 
@@ -25,32 +29,34 @@ ROOT = Path(__file__).parents[2]
 COPIED = ("assets", "oracle", "pipelines", "seriatim", "tests", "pyproject.toml", "run.py", "solution.py")
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 AT_ONCE = 2
-S_MAX = 900  # for one sabotage: one that makes a test hang is caught, too
+S_MAX = 900  # for the tests of one sabotage
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one sabotage."""
+
+    sabotage: Sabotage
+    caught_by: str | None  # the test that failed; None: none did
 
 
 def main(words: Sequence[str]) -> int:
-    """Try the sabotages whose names have one of the words (none: all), and say which were caught."""
+    """Try the sabotages whose names have one of the words (none: all), and say which test caught each."""
     chosen = [each for each in SABOTAGES if not words or any(word in each.name for word in words)]
     with tempfile.TemporaryDirectory(prefix="seriatim-mutants-") as folder:
-        roots = [_copied(Path(folder) / str(number)) for number in range(AT_ONCE)]
-        tests = sorted({test for sabotage in chosen for test in sabotage.tests})
-        if not tests or not _passes(roots[0], tests):
-            print("The tests fail without any sabotage, or none was chosen.", file=sys.stderr)
-            return 2
+        roots: SimpleQueue[Path] = SimpleQueue()
+        for number in range(AT_ONCE):
+            roots.put(_copied(Path(folder) / str(number)))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            caught = [one for part in pool.map(_all_caught, roots, _dealt(chosen)) for one in part]
-    found = dict(caught)
-    table = Table("sabotage", "file", "caught")
-    for sabotage in chosen:
-        files = ", ".join(edit.file for edit in sabotage.edits)
-        table.add_row(sabotage.name, files, "yes" if found[sabotage.name] else "NO")
+            findings = list(pool.map(lambda sabotage: _tried(roots, sabotage), chosen))
+    table = Table("sabotage", "file", "caught by")
+    for finding in findings:
+        files = ", ".join(edit.file for edit in finding.sabotage.edits)
+        table.add_row(finding.sabotage.name, files, Text(finding.caught_by or "NOT CAUGHT"))
     Console().print(table)
-    print(f"{sum(found.values())} of {len(found)} sabotages were caught")
-    return int(not all(found.values()))
-
-
-def _dealt(chosen: Sequence[Sabotage]) -> Iterable[Sequence[Sabotage]]:
-    return [chosen[number::AT_ONCE] for number in range(AT_ONCE)]
+    count = sum(finding.caught_by is not None for finding in findings)
+    print(f"{count} of {len(findings)} sabotages were caught")
+    return int(count < len(findings) or not findings)
 
 
 def _copied(root: Path) -> Path:
@@ -64,33 +70,33 @@ def _copied(root: Path) -> Path:
     return root
 
 
-def _all_caught(root: Path, sabotages: Sequence[Sabotage]) -> list[tuple[str, bool]]:
-    return [(sabotage.name, _is_caught(root, sabotage)) for sabotage in sabotages]
-
-
-def _is_caught(root: Path, sabotage: Sabotage) -> bool:
+def _tried(roots: SimpleQueue[Path], sabotage: Sabotage) -> Finding:
+    """Try a sabotage in a copy that nobody else uses, and leave the copy as it was."""
+    root = roots.get()
     before = sabotage.put_into(root)
     try:
-        is_caught = not _passes(root, sabotage.tests)
+        failed = _first_failure(root, sabotage.tests)
     finally:
         for path, text in before.items():
             path.write_text(text, encoding="utf-8")
-    print(f"{'caught' if is_caught else 'NOT CAUGHT'}: {sabotage.name}", file=sys.stderr)
-    return is_caught
+    if failed is not None and _first_failure(root, [failed]) is not None:
+        raise RuntimeError(f"{failed} fails without the sabotage {sabotage.name!r}, too")
+    roots.put(root)
+    print(f"{sabotage.name}: {failed or 'NOT CAUGHT'}", file=sys.stderr, flush=True)
+    return Finding(sabotage, failed)
 
 
-def _passes(root: Path, tests: Sequence[str]) -> bool:
-    """Run the tests to the first failure; they import what lies under `root`, since pytest puts it first."""
-    options = ["-x", "-q", "-p", "no:cacheprovider"]
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-B", "-m", "pytest", *options, *tests], cwd=root, capture_output=True, timeout=S_MAX
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    if ended.returncode not in (0, 1):  # Not a test that failed, but no test at all.
-        raise RuntimeError(f"pytest ended with {ended.returncode}: {ended.stdout.decode()} {ended.stderr.decode()}")
-    return ended.returncode == 0
+def _first_failure(root: Path, tests: Sequence[str]) -> str | None:
+    """Run tests to the first that fails, and return it; they import what lies under `root`, as pytest puts it first."""
+    options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-B", "-m", "pytest", *options, *tests]
+    ended = subprocess.run(command, cwd=root, capture_output=True, check=False, timeout=S_MAX, text=True)
+    if ended.returncode == 0:
+        return None
+    told = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ended.stdout, re.MULTILINE)
+    if ended.returncode != 1 or told is None:  # Not a test that failed, but no test at all.
+        raise RuntimeError(f"pytest ended with {ended.returncode}: {ended.stdout} {ended.stderr}")
+    return told[1]
 
 
 if __name__ == "__main__":

@@ -159,4 +159,3 @@ class Stage:
     def catalog(self, scheduler: Scheduler) -> GatedCatalog:
         """Return a catalog object for one actor."""
         return GatedCatalog(scheduler, **self._bank.properties())
-

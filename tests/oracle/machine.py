@@ -261,5 +261,3 @@ def settings(attempts_max: int = 3) -> dict[str, Any]:
     """Return what makes a call do the same each time."""
     policy = RetryPolicy(attempts_max=attempts_max)
     return {"clock": ManualClock(), "chance": random.Random(1), "policy": policy}
-
-

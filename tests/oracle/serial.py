@@ -31,27 +31,30 @@ def after(balances: Balances, operation: str) -> Balances:
     """
     what, *rest = operation.split("|")
     numbers = [int(each) for each in rest[:-1]]
+    changed = dict(balances)
     match what, numbers:
         case "open", [account, balance]:
-            return {account: balance, **balances}
+            changed.setdefault(account, balance)
         case "put", [account, balance]:
-            return {**balances, account: balance}
+            changed[account] = balance
         case "deposit", [account, amount]:
-            return {**balances, account: balances[account] + amount} if account in balances else balances
+            if account in changed:
+                changed[account] += amount
         case "withdraw", [account, amount]:
-            if balances.get(account, 0) < amount:
+            if changed.get(account, 0) < amount:
                 raise RefusedError(operation)
-            return {**balances, account: balances[account] - amount}
+            changed[account] -= amount
         case "transfer", [source, target, amount]:
-            if source == target or target not in balances or balances.get(source, 0) < amount:
-                return balances
-            return {**balances, source: balances[source] - amount, target: balances[target] + amount}
+            if source != target and target in changed and changed.get(source, 0) >= amount:
+                changed[source] -= amount
+                changed[target] += amount
         case "interest", [percent]:
-            return {one: bal + max(bal, 0) * percent // 100 for one, bal in balances.items()}
+            changed = {one: bal + max(bal, 0) * percent // 100 for one, bal in changed.items()}
         case "close", [account]:
-            return {one: bal for one, bal in balances.items() if one != account}
+            changed.pop(account, None)
         case _:
             raise ValueError(f"{operation!r} is no operation that the model knows")
+    return changed
 
 
 def replay(balances: Balances, operations: Iterable[str]) -> Balances:

@@ -1,6 +1,6 @@
 """Random lives of a table, drawn by Hypothesis, end each step as the serial model says (P1 to P5).
 
-A life that fails is shrunk and printed step by step; it is done again by running the test again, as the draws are fixed.
+A life that fails is shrunk and printed step by step. The draws are fixed: the test, run again, does it again.
 """
 
 from __future__ import annotations
