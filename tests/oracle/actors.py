@@ -119,9 +119,16 @@ def _compact(catalog: GatedCatalog) -> bool:
 
 
 def _expire(catalog: GatedCatalog) -> bool:
-    options = {"clock": ManualClock(), "chance": random.Random(1), "policy": RetryPolicy(attempts_max=_ATTEMPTS_MAX)}
     with suppress(CommitFailedException):
-        expire(catalog, Bank.identifier, retention=RetentionPolicy(snapshots_min=1), dry_run=False, **options)
+        expire(
+            catalog,
+            Bank.identifier,
+            retention=RetentionPolicy(snapshots_min=1),
+            dry_run=False,
+            policy=RetryPolicy(attempts_max=_ATTEMPTS_MAX),
+            clock=ManualClock(),
+            chance=random.Random(1),
+        )
     return True
 
 

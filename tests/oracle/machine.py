@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 from hypothesis import note
@@ -57,10 +57,12 @@ PLACES: Final = st.integers(0, 999)  # Taken by the remainder, of a list that is
 class Life(RuleBasedStateMachine):
     """One table, and what must be true of it after whatever happened."""
 
-    def __init__(self, layout: str) -> None:
+    layout: ClassVar = "flat"
+
+    def __init__(self) -> None:
         super().__init__()
         self.bank = Bank(Path(tempfile.mkdtemp(prefix="seriatim-life-")))
-        spec, version = LAYOUTS[layout]
+        spec, version = LAYOUTS[self.layout]
         # A foreign first snapshot of format version 1 has no number to prove that it is the first: there ours is.
         rows = [] if version == "1" else [{"id": account, "bal": 100 * account} for account in (1, 2, 3)]
         self.bank.create(rows, spec=spec, properties={"format-version": version, "commit.retry.num-retries": "0"})
@@ -239,6 +241,18 @@ class Life(RuleBasedStateMachine):
     def cut_at_most(self) -> _CutAtMost:
         """Allow a refusal because the history is cut, which only others can do; nothing is written then."""
         return _CutAtMost(self)
+
+
+class LifeInPartitions(Life):
+    """The same, in two partitions."""
+
+    layout = "partitioned"
+
+
+class LifeOfOld(Life):
+    """The same, of a format version that has no sequence numbers."""
+
+    layout = "format version 1"
 
 
 class _CutAtMost:

@@ -45,9 +45,7 @@ def after(balances: Balances, operation: str) -> Balances:
                 raise RefusedError(operation)
             changed[account] -= amount
         case "transfer", [source, target, amount]:
-            if source != target and target in changed and changed.get(source, 0) >= amount:
-                changed[source] -= amount
-                changed[target] += amount
+            return _transferred(changed, source, target, amount)
         case "interest", [percent]:
             changed = {one: bal + max(bal, 0) * percent // 100 for one, bal in changed.items()}
         case "close", [account]:
@@ -55,6 +53,12 @@ def after(balances: Balances, operation: str) -> Balances:
         case _:
             raise ValueError(f"{operation!r} is no operation that the model knows")
     return changed
+
+
+def _transferred(balances: Balances, source: int, target: int, amount: int) -> Balances:
+    if source == target or target not in balances or balances.get(source, 0) < amount:
+        return balances
+    return {**balances, source: balances[source] - amount, target: balances[target] + amount}
 
 
 def replay(balances: Balances, operations: Iterable[str]) -> Balances:

@@ -5,27 +5,25 @@ A life that fails is shrunk and printed step by step. The draws are fixed: the t
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.oracle.machine import LAYOUTS, Life
+from tests.oracle.machine import Life, LifeInPartitions, LifeOfOld
 
 FIXED = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), stateful_step_count=25
 )
 
 
-@pytest.mark.parametrize("layout", ["flat", "partitioned"])
-def test_a_table_is_what_its_lineage_says_whatever_happens(layout: str) -> None:
+@pytest.mark.parametrize("life", [Life, LifeInPartitions])
+def test_a_table_is_what_its_lineage_says_whatever_happens(life: type[Life]) -> None:
     """A few lives, always the same."""
-    run_state_machine_as_test(partial(Life, layout), settings=settings(FIXED, max_examples=12))
+    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=12))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_many_lives(layout: str) -> None:
+@pytest.mark.parametrize("life", [Life, LifeInPartitions, LifeOfOld])
+def test_many_lives(life: type[Life]) -> None:
     """More and longer ones."""
-    run_state_machine_as_test(partial(Life, layout), settings=settings(FIXED, max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=60, stateful_step_count=40))
