@@ -114,7 +114,7 @@ SABOTAGES: Final = (
         "commit/loop",
         "if self._table_uuid is not None and pin.table_uuid != self._table_uuid:",
         "if False:",
-        *SEES_FORMS,
+        "tests/contract/test_apply_outcomes.py",
     ),
     _one(
         "a failure to write is swallowed",
