@@ -26,4 +26,4 @@ def test_a_table_is_what_its_lineage_says_whatever_happens(life: type[Life]) -> 
 @pytest.mark.parametrize("life", [Life, LifeInPartitions, LifeOfOld])
 def test_many_lives(life: type[Life]) -> None:
     """More and longer ones."""
-    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=20, stateful_step_count=40))
