@@ -17,7 +17,8 @@ from pyiceberg.table import DataScan, FileScanTask, Table
 
 from seriatim.audit.past import CannotReadError, Difference, LiveFile, MissingFileError
 from seriatim.commit import private
-from seriatim.commit.conditions import as_arrow
+from seriatim.commit.conditions import understood
+from seriatim.commit.masks import mask_of
 
 T = TypeVar("T")
 
@@ -90,7 +91,8 @@ class IcebergRows:
         if isinstance(condition, AlwaysTrue | AlwaysFalse):
             return rows if isinstance(condition, AlwaysTrue) else rows.slice(0, 0)
         with _explained("the condition"):
-            return rows.filter(as_arrow(self._metadata.schema(), condition))
+            schema = self._metadata.schema()
+            return rows.filter(mask_of(schema, understood("what the commit read", schema, condition), rows))
 
     def _exists(self, location: str) -> bool:
         return self._io.new_input(location).exists()

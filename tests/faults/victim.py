@@ -79,11 +79,11 @@ class Killer:
     """Kills its own process at a gate."""
 
     def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+        self.gate = gate
 
     def reach(self, gate: Gate | None) -> None:
         """Die if this is the gate; no `finally`, no `atexit`, no buffer survives it."""
-        if gate is self._gate:
+        if gate is self.gate:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def before(self, step: Step, kind: Kind) -> None:
@@ -93,7 +93,7 @@ class Killer:
         self.reach(_FILES.get((step, kind, True)))
 
 
-class _Catalog(WatchedCatalog):
+class MortalCatalog(WatchedCatalog):
     """A catalog with gates in its commit."""
 
     def __init__(self, killer: Killer, **properties: str) -> None:
@@ -143,7 +143,7 @@ def _do(
     path: Path, deed: str, operation_ids: tuple[str, ...], gate: Gate, attempts_max: int, connection: Connection
 ) -> None:
     killer = Killer(gate)
-    catalog = _Catalog(killer, **Bank(path).properties())
+    catalog = MortalCatalog(killer, **Bank(path).properties())
     returned = DEEDS[deed].run(catalog, operation_ids, attempts_max, lambda: killer.reach(Gate.COMPUTED))
     killer.reach(Gate.RETURNED)
     connection.send(returned)

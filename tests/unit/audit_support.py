@@ -16,7 +16,8 @@ from seriatim.audit.judge import judge
 from seriatim.audit.limits import Limits
 from seriatim.audit.past import CannotReadError, Difference, LiveFile, MissingFileError, Past, Recorded, Step
 from seriatim.audit.verdict import Verdict
-from seriatim.commit.conditions import as_arrow
+from seriatim.commit.conditions import understood
+from seriatim.commit.masks import mask_of
 from seriatim.commit.reads import Reads
 
 SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "bal", LongType()))
@@ -97,7 +98,7 @@ class HandMade:
         return self._rows[file.location]
 
     def matching(self, rows: pa.Table, condition: BooleanExpression) -> pa.Table:
-        return rows if isinstance(condition, AlwaysTrue) else rows.filter(as_arrow(SCHEMA, condition))
+        return rows.filter(mask_of(SCHEMA, understood("the table", SCHEMA, condition), rows))
 
 
 def _table(rows: Balances) -> pa.Table:

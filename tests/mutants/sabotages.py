@@ -1,0 +1,361 @@
+"""The core, sabotaged line by line: each of these is a bug that somebody has had, and the tests named must see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+SEES_CONFLICTS: Final = ("tests/contract/test_conflicts.py", "tests/contract/test_apply.py")
+SEES_LOST_REPLIES: Final = ("tests/contract/test_lost_reply.py", "tests/contract/test_lost_reply_with_rivals.py")
+SEES_LEDGERS: Final = ("tests/contract/test_ledger_lookup.py", "tests/contract/test_ledger_fold.py")
+SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contract/test_serializable_changes.py")
+SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One line of a file, without its indentation, and what stands there instead."""
+
+    file: str
+    line: str
+    instead: str
+
+    def applied_to(self, text: str) -> str:
+        """Return the file's text with the line replaced.
+
+        Raises:
+            ValueError: the line is not there exactly once.
+        """
+        lines = text.splitlines()
+        places = [number for number, line in enumerate(lines) if line.strip() == self.line]
+        if len(places) != 1:
+            raise ValueError(f"{self.file}: {len(places)} lines, not one, are {self.line!r}")
+        (place,) = places
+        indentation = lines[place][: -len(self.line)]
+        lines[place : place + 1] = [f"{indentation}{each}" for each in self.instead.splitlines()]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Sabotage:
+    """A bug, and the tests of which at least one must fail."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+
+    def put_into(self, root: Path) -> dict[Path, str]:
+        """Sabotage the checkout under `root`, and return what its files held before."""
+        before: dict[Path, str] = {}
+        for edit in self.edits:
+            path = root / edit.file
+            before.setdefault(path, path.read_text(encoding="utf-8"))
+            path.write_text(edit.applied_to(path.read_text(encoding="utf-8")), encoding="utf-8")
+        return before
+
+
+def _one(name: str, module: str, line: str, instead: str, *tests: str) -> Sabotage:
+    return Sabotage(name, (Edit(f"seriatim/{module}.py", line, instead),), tests)
+
+
+SABOTAGES: Final = (
+    _one(
+        "the table is not loaded anew",
+        "commit/attempts",
+        "table = self._catalog.load_table(self._identifier)",
+        'table = self.__dict__.setdefault("_first", self._catalog.load_table(self._identifier))',
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "the value that was computed first is used again",
+        "commit/prepare",
+        "change = self._compute(base)",
+        'change = self.__dict__.setdefault("_change", self._compute(base))',
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "ids are looked up before the loop alone",
+        "commit/loop",
+        "applied = ledger.applied(self._settings.names)",
+        "applied = ledger.applied(self._settings.names) if number == 1 else {}",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "what is applied already is done again with the rest",
+        "commit/loop",
+        "pending = tuple(id_ for id_ in ids if id_ not in applied)",
+        "pending = ids",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "the head is not demanded",
+        "commit/pin",
+        "AssertRefSnapshotId(ref=self.branch, snapshot_id=self.snapshot_id),",
+        "",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "the schema is not demanded",
+        "commit/pin",
+        "AssertCurrentSchemaId(current_schema_id=self.schema_id),",
+        "",
+        *SEES_FORMS,
+    ),
+    _one(
+        "the partition spec is not demanded",
+        "commit/pin",
+        "AssertDefaultSpecId(default_spec_id=self.spec_id),",
+        "",
+        *SEES_FORMS,
+    ),
+    _one(
+        "another table of the name is taken for the same",
+        "commit/loop",
+        "if self._table_uuid is not None and pin.table_uuid != self._table_uuid:",
+        "if False:",
+        "tests/contract/test_apply_outcomes.py",
+    ),
+    _one(
+        "a failure to write is swallowed",
+        "commit/attempts",
+        "if not isinstance(err, (GateError, *refusals)):",
+        "if False:",
+        "tests/contract/test_matrix_files.py",
+        "tests/contract/test_pinned.py",
+    ),
+    _one(
+        "running out of attempts looks like success",
+        "commit/loop",
+        "raise self.attempts.verdict()",
+        "return self._receipt_of(None, (), _Done({}, None))",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "files are removed before the outcome is looked up",
+        "commit/attempts",
+        "self._open.append(attempt)",
+        "self._open.append(attempt)\nresidue.remove(io, attempt.files)",
+        *SEES_LOST_REPLIES,
+    ),
+    _one(
+        "a dead attempt takes the files of its twin with it",
+        "commit/attempts",
+        "kept = self._spared | self._held()",
+        "kept: frozenset[str] = frozenset()",
+        *SEES_LOST_REPLIES,
+        "tests/contract/test_residue.py",
+    ),
+    _one(
+        "the files of what may have landed are dropped",
+        "commit/attempts",
+        "held = self._held()",
+        "held: frozenset[str] = frozenset()",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "a commit that landed is not recognised",
+        "commit/outcome",
+        "return Outcome.LANDED",
+        "return Outcome.ABSENT",
+        *SEES_LOST_REPLIES,
+    ),
+    _one(
+        "on an empty base the sequence number kills",
+        "commit/outcome",
+        "if metadata.format_version == 1 or pin.snapshot_id is None:",
+        "if metadata.format_version == 1:",
+        *SEES_LOST_REPLIES,
+        "tests/contract/test_residue.py",
+        "tests/contract/test_apply_outcomes.py",
+    ),
+    _one(
+        "what was expired is taken for not landed",
+        "commit/outcome",
+        "return Outcome.ABSENT if is_before else Outcome.HIDDEN",
+        "return Outcome.ABSENT",
+        "tests/contract/test_retention.py",
+        "tests/contract/test_apply_outcomes.py",
+        *SEES_LOST_REPLIES,
+    ),
+    _one(
+        "a failure while a commit is open hides it",
+        "commit/attempts",
+        "if not self._open:",
+        "if True:",
+        "tests/contract/test_apply_outcomes.py",
+        "tests/contract/test_fault_scripts.py",
+        "tests/contract/test_matrix_lost_reply.py",
+    ),
+    _one(
+        "the gate's error is one that PyIceberg cleans up after",
+        "commit/gate",
+        "class GateError(Exception):",
+        "from pyiceberg.exceptions import CommitFailedException\n\n\nclass GateError(CommitFailedException):",
+        "tests/contract/test_planted_bugs.py",
+        "tests/contract/test_canary.py",
+    ),
+    _one(
+        "one attempt may submit twice",
+        "commit/gate",
+        "if self.is_submitted:",
+        "if False:",
+        "tests/contract/test_canary.py",
+        "tests/contract/test_pinned.py",
+    ),
+    _one(
+        "a snapshot of another parent is let through",
+        "commit/gate",
+        "self._check_parents(staged)",
+        "",
+        "tests/contract/test_canary.py",
+        "tests/contract/test_pinned.py",
+        "tests/contract/test_steps.py",
+    ),
+    _one(
+        "words of others are let through",
+        "commit/gate",
+        "del words[key]  # Only this commit says what it is.",
+        "pass",
+        "tests/contract/test_pinned.py",
+        "tests/contract/test_bad_changes.py",
+        "tests/contract/test_callbacks.py",
+    ),
+    _one(
+        "a branch loses what its owner has set on it",
+        "commit/gate",
+        "updates = keeping_settings(table.metadata, updates)",
+        "updates = tuple(updates)",
+        "tests/contract/test_retention.py",
+    ),
+    _one(
+        "a change is kept whatever has come between",
+        "commit/prepare",
+        "found = Effect.STALE if before is None else self._effect(before, table, pin, pending)",
+        "found = Effect.STALE if before is None else Effect.NONE",
+        *SEES_CONFLICTS,
+    ),
+    _one(
+        "what a rival removed is not looked at",
+        "commit/rebase",
+        "removed=tuple(gone[path] for path in gone.keys() - come.keys()),",
+        "removed=(),",
+        *SEES_READS,
+    ),
+    _one(
+        "a compaction is taken for nothing",
+        "commit/rebase",
+        "if any(file.file_path in replaced or not _is_data(file) for file in difference.all):",
+        "if False:",
+        *SEES_READS,
+    ),
+    _one(
+        "what is read is not remembered",
+        "commit/base",
+        "self._reads.append(condition)",
+        "",
+        *SEES_READS,
+    ),
+    _one(
+        "what an edit selects does not count as read",
+        "commit/prepare",
+        "reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)",
+        "reads = base.reads",
+        *SEES_READS,
+    ),
+    _one(
+        "the ledger is not carried on",
+        "commit/ledger",
+        "return NextPage({**words, **own}, self.pin.branch, self.page.file, removals=self._removals())",
+        'return NextPage({ledger_words.LEDGER_FORMAT: "1", **own}, self.pin.branch, removals=self._removals())',
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "a fold forgets the file before it",
+        "commit/ledger",
+        "contents = (self._contents() or Contents()).with_entries(self.page.entries, self.page.watermarks)",
+        "contents = Contents().with_entries(self.page.entries, self.page.watermarks)",
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "the tag alone is believed",
+        "commit/ledger",
+        "return tagged if any(each.added_snapshot_id == tagged.snapshot_id for each in manifests) else None",
+        "return tagged",
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "the tag is not moved",
+        "commit/ledger",
+        "updates.append(_set_tag(tag_of(self.branch), snapshot.snapshot_id))",
+        "",
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "a history that was cut is taken for whole",
+        "commit/lineage",
+        "return base is summary.EMPTY_TABLE if base is not None else snapshot.sequence_number == 1",
+        "return True",
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "an old operation is taken for a new one",
+        "commit/ledger",
+        "self._require_recent(names, found)",
+        "",
+        *SEES_LEDGERS,
+    ),
+    _one(
+        "the first half of a commit counts as all of it",
+        "commit/ledger_words",
+        "if not summary.is_last_part(snapshot):",
+        "if False:",
+        *SEES_LEDGERS,
+        "tests/contract/test_lookup.py",
+    ),
+    Sabotage(
+        "the watermark stands in a table property",
+        (
+            Edit(
+                "seriatim/commit/ledger.py",
+                "if stream in self.page.watermarks:",
+                'if (mark := self._handle.metadata.properties.get(f"mark.{stream}")) is not None:\n'
+                "    return Watermark(int(mark), 0)\n"
+                "if stream in self.page.watermarks:",
+            ),
+            Edit(
+                "seriatim/commit/landing.py",
+                "everything = (*self.page.removals, *updates, *self.page.updates(io, updates))",
+                "everything = (*self.page.removals, *updates, *self.page.updates(io, updates))\n"
+                'if (step := self.page.words.get("seriatim.stream")) is not None:\n'
+                "    import json\n"
+                "    from pyiceberg.table.update import SetPropertiesUpdate\n"
+                "    name, _, upto = json.loads(step)\n"
+                '    everything = (*everything, SetPropertiesUpdate(updates={f"mark.{name}": str(upto)}))',
+            ),
+        ),
+        ("tests/contract/test_streams.py",),
+    ),
+    _one(
+        "history goes though nothing else tells what it applied",
+        "commit/landing",
+        "return updates  # What the history applied is told nowhere else, so that it stays.",
+        "return (*updates, *expiry(self.metadata, self.branch, self.retention, updates, self.now_ms))",
+        *SEES_LEDGERS,
+        "tests/contract/test_retention.py",
+    ),
+    _one(
+        "expiry takes what a tag or another branch holds",
+        "commit/retention",
+        "held = set(_held(metadata, {branch, *moved})) if beyond else set()",
+        "held: set[int] = set()",
+        "tests/contract/test_retention.py",
+    ),
+    _one(
+        "upkeep expires what the ledger is read from",
+        "upkeep/expiry",
+        "return newest + 1",
+        "return 0",
+        "tests/contract/test_upkeep_expiry.py",
+    ),
+)
