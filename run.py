@@ -154,6 +154,11 @@ def oracle(args: Sequence[str]) -> int:
     return python(MAIN, *PYTEST, "-m", "", "tests/oracle", *args)
 
 
+def soak(args: Sequence[str]) -> int:
+    """[--minutes 30] A table under load, with kills and upkeep beside it, judged and reported; not in CI."""
+    return python(MAIN, "-m", "soak", *args)
+
+
 def lock(args: Sequence[str]) -> int:
     """Makes the locks again from pyproject.toml; keeps what is pinned unless `--upgrade` is given."""
     uv = ensure_tools()
@@ -173,7 +178,7 @@ def lock(args: Sequence[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, lock)
+    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, soak, lock)
 }
 
 

@@ -149,7 +149,7 @@ class Station:
         self.dequeue()
 
     def tick(self, schedule: str, now: datetime) -> str:
-        """Switch a schedule on half an hour before `now`, on a scheduler that remembers nothing; return its run's id."""
+        """Switch a schedule on before `now`, with a scheduler that remembers nothing; return the id of its run."""
         with self._request() as request:
             (repository,) = _location(request).get_repositories().values()
             remote = repository.get_schedule(schedule)
