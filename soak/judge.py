@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from seriatim.inspection.lookup import Applied, NotApplied, lookup
@@ -36,15 +37,16 @@ def judge(place: Place, settings: Settings, course: Course) -> Judgement:
     catalog = place.catalog()
     table = catalog.load_table(TABLE)
     landed = course.observer.operation_ids
+    has_landed = frozenset(landed)
     problems = [*course.observer.problems]
     problems += [f"{name} landed {times} times" for name, times in Counter(landed).items() if times > 1]
     expected = replay(landed)
     problems += _differences(expected, table)
     begun = _begun(place, settings)
-    problems += [f"{name} was said to be done, and did not land" for name in begun.done if name not in set(landed)]
+    problems += [f"{name} was said to be done, and did not land" for name in begun.done if name not in has_landed]
     problems += [f"{name} landed, and nobody has begun it" for name in landed if name not in begun.issued_at_ms]
     asked = _sample_of(begun, settings)
-    problems += [problem for name in asked if (problem := _wrong(place, name, asked[name], name in set(landed)))]
+    problems += [problem for name in asked if (problem := _wrong(catalog, name, asked[name], name in has_landed))]
     read, unreadable = _read_all(table)
     catalog.engine.dispose()
     return Judgement((*problems, *unreadable), len(landed), len(expected), len(asked), read)
@@ -78,10 +80,8 @@ def _sample_of(begun: _Begun, settings: Settings) -> dict[str, int]:
     return {name: begun.issued_at_ms[name] for name in chosen} | never
 
 
-def _wrong(place: Place, name: str, issued_at_ms: int, has_landed: bool) -> str | None:
-    catalog = place.catalog()
+def _wrong(catalog: Catalog, name: str, issued_at_ms: int, has_landed: bool) -> str | None:
     found = lookup(catalog, TABLE, name, issued_at_ms=issued_at_ms)
-    catalog.engine.dispose()
     if isinstance(found, Applied if has_landed else NotApplied):
         return None
     return f"{name}: {'landed' if has_landed else 'did not land'}, and the ledger says {type(found).__name__}"
