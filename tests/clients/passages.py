@@ -64,6 +64,7 @@ def check_applied_once(bank: Bank, client: Catalog, proxy: ReplayingProxy, deed_
     proxy.deliver()
     assert bank.balances() == expected
     assert bank.inventory().missing == []
+    assert bank.inventory().unreachable == []
     check_is_known(bank, client, ids)
 
 
