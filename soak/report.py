@@ -99,8 +99,8 @@ def _table_of_growth(course: Course) -> Iterator[str]:
 def _draw(path: Path, settings: Settings, course: Course, figures: Figures) -> None:
     picture = Figure(figsize=(11, 8), layout="constrained")
     axes: list[Axes] = list(picture.subplots(3, 2, sharex=True).flat)
-    stretches = windows(figures.applied, max(5.0, settings.minutes * 60 / _WINDOWS))
     width_s = max(5.0, settings.minutes * 60 / _WINDOWS)
+    stretches = windows(figures.applied, width_s)
     middles = [middle for middle, _ in stretches]
     took = [Percentiles.of(each.latency_s for each in operations) for _, operations in stretches]
     for name in ("p50", "p95", "p99"):
@@ -119,11 +119,12 @@ def _draw(path: Path, settings: Settings, course: Course, figures: Figures) -> N
     axes[4].set_title("files below the table's location")
     axes[5].plot(at_s, [each.metadata_kib for each in course.samples])
     axes[5].set_title("metadata file, KiB")
-    for each in axes:
-        each.set_ylim(bottom=None if each is axes[0] else 0)
-        each.grid(alpha=0.3)
-    for each in axes[4:]:
-        each.set_xlabel("seconds")
+    for place in axes:
+        place.grid(alpha=0.3)
+    for place in axes[1:]:
+        place.set_ylim(bottom=0)
+    for place in axes[4:]:
+        place.set_xlabel("seconds")
     picture.savefig(path, metadata={"Date": None})
 
 
