@@ -159,6 +159,11 @@ def mutants(args: Sequence[str]) -> int:
     return python(MAIN, "-m", "tests.mutants", *args)
 
 
+def soak(args: Sequence[str]) -> int:
+    """[--minutes 30] A table under load, with kills and upkeep beside it, judged and reported; not in CI."""
+    return python(MAIN, "-m", "soak", *args)
+
+
 def lock(args: Sequence[str]) -> int:
     """Makes the locks again from pyproject.toml; keeps what is pinned unless `--upgrade` is given."""
     uv = ensure_tools()
@@ -178,7 +183,7 @@ def lock(args: Sequence[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, lock)
+    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, soak, lock)
 }
 
 

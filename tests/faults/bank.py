@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
@@ -70,7 +71,7 @@ class Bank:
             catalog.engine.dispose()
 
     @contextmanager
-    def rival(self) -> Iterator[SqlCatalog]:
+    def rival(self) -> Iterator[Catalog]:
         """Yield somebody else's catalog object."""
         catalog = SqlCatalog("bank", **self.properties())
         try:
