@@ -42,7 +42,7 @@ PASSAGES: Final = {
 FEW_DEEDS: Final = ("upsert", "pinned overwrite", "account function")
 DEEDS_AND_SLOW_ONES: Final = (
     *FEW_DEEDS,
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("append", "rewrite", "pinned append")),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("append", "rewrite", "pinned append")),
 )
 
 

@@ -90,7 +90,7 @@ def update_of(bank: GlueBank) -> dict[str, Any]:
 QUICK = ("twice, second heard", "once, nothing heard", "once, heard 500", "rival between, second heard")
 AGAIN = [
     *QUICK,
-    *(pytest.param(name, marks=pytest.mark.slow) for name in PASSAGES if name not in QUICK),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in PASSAGES if name not in QUICK),
 ]
 
 
@@ -101,7 +101,9 @@ def test_a_replayed_update_is_applied_once(bank: GlueBank, proxy: ReplayingProxy
 
 
 @pytest.mark.parametrize("passage", AGAIN)
-@pytest.mark.parametrize("deed", ["upsert", *(pytest.param(name, marks=pytest.mark.slow) for name in FEW_DEEDS[1:])])
+@pytest.mark.parametrize(
+    "deed", ["upsert", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in FEW_DEEDS[1:])]
+)
 def test_the_only_attempt_that_is_replayed_ends_in_the_truth(
     bank: GlueBank, proxy: ReplayingProxy, deed: str, passage: str
 ) -> None:
@@ -169,7 +171,7 @@ def test_two_updates_of_one_version_meet_at_glue_itself(bank: GlueBank, proxy: R
     assert bank.inventory().missing == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [1, 2])
 def test_writers_in_a_storm_of_replays_lose_nothing_and_repeat_nothing(
     bank: GlueBank, proxy: ReplayingProxy, seed: int

@@ -88,7 +88,9 @@ SAID = {
 
 
 @pytest.mark.parametrize("passage", PASSAGES)
-@pytest.mark.parametrize("deed", ["upsert", *(pytest.param(name, marks=pytest.mark.slow) for name in FEW_DEEDS[1:])])
+@pytest.mark.parametrize(
+    "deed", ["upsert", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in FEW_DEEDS[1:])]
+)
 def test_the_only_attempt_that_is_replayed_ends_in_the_truth(
     bank: Bank, proxy: ReplayingProxy, client: RestCatalog, deed: str, passage: str
 ) -> None:
@@ -125,7 +127,9 @@ def test_two_writers_whose_requests_are_all_sent_twice_are_put_in_an_order(
     assert bank.inventory().missing == []
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_writers_in_a_storm_of_replays_lose_nothing_and_repeat_nothing(
     bank: Bank, proxy: ReplayingProxy, seed: int
 ) -> None:

@@ -17,7 +17,7 @@ from tests.code_location.gated import Plan
 from tests.code_location.station import RUN_S_MAX, Station, open_station
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(sys.platform != "linux", reason="pidfd_open is Linux's"),
 ]
 

@@ -12,7 +12,7 @@ from tests.code_location.gated import Plan
 from tests.code_location.station import Station, at, open_station
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, and no pipe with a name"),
 ]
 

@@ -90,7 +90,7 @@ def _check(home: Path, transactions: Path, *, killed_share: float) -> int:
     return kills
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_small_bank_whose_runs_are_killed_is_serial(tmp_path: Path) -> None:
     """Half of the runs die, before their commit or after it."""
     transactions = tmp_path / "bank.csv"

@@ -90,7 +90,7 @@ def test_the_judge_finds_what_is_wrong(
     assert any(said in problem for problem in judgement.problems)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, and no fork")
 def test_a_short_soak_with_kills_passes_and_leaves_a_report(tmp_path: Path) -> None:
     options = ["--minutes", "0.3", "--writers", "2", "--kill-every", "3", "--report", str(tmp_path)]

@@ -22,7 +22,7 @@ def test_a_table_is_what_its_lineage_says_whatever_happens(life: type[Life]) -> 
     run_state_machine_as_test(life, settings=settings(FIXED, max_examples=12))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("life", [Life, LifeInPartitions, LifeOfOld])
 def test_many_lives(life: type[Life]) -> None:
     """More and longer ones."""

@@ -163,7 +163,7 @@ def test_every_schedule_of_two_ends_in_a_serial_order(flat: Stage, scene: str) -
     assert _play_all(flat, scene, SHARED) >= 10
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scene", PAIRS)
 def test_every_schedule_of_every_pair_ends_in_a_serial_order(partitioned: Stage, scene: str) -> None:
     """The same of all pairs, where files and partitions come into it."""
