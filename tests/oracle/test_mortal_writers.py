@@ -94,7 +94,7 @@ def _judge_deposits(bank: Bank, plan: Sequence[Sequence[str]], toll: Toll) -> No
     assert len(bank.snapshot_ids()) <= 21
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_writers_leave_what_a_serial_order_leaves(empty_bank: Bank) -> None:
     """Four writers with forty operations each, of every kind, and compactions."""
     _open(empty_bank, KEPT)
