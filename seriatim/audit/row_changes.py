@@ -58,7 +58,7 @@ def comparable(rows: pa.Table) -> pa.Table:
                 [None if value is None else repr(value) for value in rows[number].to_pylist()], pa.string()
             )
             rows = rows.set_column(number, column.name, texts)
-    return hashable(rows)
+    return hashable(rows).rename_columns(rows.column_names)
 
 
 def keys_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[Key]:
