@@ -32,6 +32,7 @@ def amounts_of(worker: int, count: int) -> list[int]:
 @pytest.mark.parametrize("shared", [False, True], ids=["own_catalogs", "one_catalog"])
 def test_threads_lose_no_deposit(bank: Bank, shared: bool, writers: int, count: int) -> None:
     """All deposit to one account."""
+    bank.set_property("history.expire.min-snapshots-to-keep", "1000")  # The files of what expires are upkeep's.
     one = bank.connect()
     together = threading.Barrier(writers, timeout=60)
 
@@ -67,6 +68,7 @@ def test_writers_that_all_read_before_any_writes_all_succeed(bank: Bank, shared:
 @pytest.mark.parametrize(("writers", "count"), [(2, 3), pytest.param(4, 5, marks=pytest.mark.slow)])
 def test_processes_lose_no_deposit(bank: Bank, writers: int, count: int) -> None:
     """All have read the same balance before any of them writes."""
+    bank.set_property("history.expire.min-snapshots-to-keep", "1000")  # The files of what expires are upkeep's.
     deposits = deposit_in_processes(bank.path, [amounts_of(worker, count) for worker in range(writers)])
 
     assert bank.balances() == {1: 100 + sum(amount for _, amount in deposits), 2: 200, 3: 300}
