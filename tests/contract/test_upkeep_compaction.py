@@ -147,6 +147,16 @@ def test_groups_are_filled_up_to_the_target(empty_bank: Bank) -> None:
     assert [task.file.record_count for task in tasks(bank)] == [2, 2, 2]
 
 
+def test_a_group_becomes_one_file_whatever_size_the_table_writes(empty_bank: Bank) -> None:
+    """PyIceberg counts the bytes in memory; in pieces of that size a group might be as many files as before."""
+    bank = empty_bank.create(file_per_row=True)
+    bank.set_property("write.target-file-size-bytes", "16")  # One row.
+
+    run(bank)
+
+    assert len(tasks(bank)) == 1
+
+
 EVERYTHING = Schema(
     NestedField(1, "id", LongType(), required=True),
     NestedField(2, "i", IntegerType()),
