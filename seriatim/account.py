@@ -54,7 +54,8 @@ def commit_with_retry(
         ConflictError: the table moved under every attempt; nothing was written. A `CommitFailedException`.
         OutcomeUnknownError: the commit may have landed, and the table does not tell. A `CommitStateUnknownException`.
         RowNotFoundError, DuplicateKeyError: there is no row with id 1, or more than one.
-        BalanceError: the balance is null, or `mutate` returned no int that the column can hold.
+        BalanceError: there is no balance, or it is null, or `mutate` returned no int that the column can hold.
+        LedgerUnreadableError: the table's ledger, which each commit carries on, is damaged; nothing was written.
         ValueError: `max_retries` is less than 1.
     """
     if max_retries < 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-DONE: Final = 0
 ERROR: Final = 1  # The message says what, and what to do.
 CANNOT_TELL: Final = 3  # Also what cannot be judged. 2 is a wrong use of the command, as everywhere.
 NOT_APPLIED: Final = 4

@@ -124,10 +124,15 @@ def expired_ids(
     return tuple(id_ for id_ in beyond if id_ not in held)
 
 
+def is_gc_disabled(metadata: TableMetadata) -> bool:
+    """Tell whether the table says `gc.enabled=false`: nothing of it may be expired or removed."""
+    return metadata.properties.get(GC_ENABLED, "true").lower() == "false"
+
+
 def _bounds(metadata: TableMetadata, branch: str, policy: RetentionPolicy) -> _Bounds | None:
     """Return what the branch, the table or the policy says; None: everything is kept."""
     properties, ref = metadata.properties, metadata.refs.get(branch)
-    if properties.get(GC_ENABLED, "true").lower() == "false":
+    if is_gc_disabled(metadata):
         return None
     minimum = ref.min_snapshots_to_keep if ref else None
     age_ms = ref.max_snapshot_age_ms if ref else None

@@ -137,7 +137,7 @@ def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa
             f"{name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "
             f"while it sorted them into partitions. Nothing was committed; partition the table by another column."
         )
-    return tuple(written)
+    return written
 
 
 def _require_partitions(name: str, metadata: TableMetadata, rows: pa.Table) -> None:

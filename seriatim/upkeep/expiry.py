@@ -25,7 +25,7 @@ from pyiceberg.typedef import Identifier
 from seriatim.commit import RetentionPolicy, RetryPolicy, ledger_words, private
 from seriatim.commit.ledger import tag_of
 from seriatim.commit.lineage import is_beginning, walk
-from seriatim.commit.retention import GC_ENABLED, MAX_AGE_MS, expired_ids, removals
+from seriatim.commit.retention import MAX_AGE_MS, expired_ids, is_gc_disabled, removals
 from seriatim.errors import TableReplacedError
 from seriatim.system import Clock, SystemClock, new_random
 from seriatim.upkeep.reports import ExpiryReport
@@ -82,7 +82,7 @@ class Selection:
 
 def select(metadata: TableMetadata, io: FileIO, retention: RetentionPolicy, now_ms: int) -> Selection:
     """Return what is to go from the table as it is."""
-    if _is_gc_disabled(metadata):
+    if is_gc_disabled(metadata):
         return Selection()
     refs = {name: ref for name, ref in metadata.refs.items() if not _is_too_old(metadata, name, ref, now_ms)}
     kept: set[int] = set()
@@ -220,10 +220,6 @@ def _number(metadata: TableMetadata, key: str) -> int | None:
         return None
 
 
-def _is_gc_disabled(metadata: TableMetadata) -> bool:
-    return metadata.properties.get(GC_ENABLED, "true").lower() == "false"
-
-
 def _is_done(metadata: TableMetadata, selection: Selection) -> bool:
     left = {snapshot.snapshot_id for snapshot in metadata.snapshots}
     return left.isdisjoint(selection.expired) and metadata.refs.keys().isdisjoint(selection.refs)
@@ -237,7 +233,7 @@ def _report(table: Table, selection: Selection, dry_run: bool, attempts: int) ->
     return ExpiryReport(
         table=".".join(table.name()),
         is_dry_run=dry_run,
-        is_gc_disabled=_is_gc_disabled(table.metadata),
+        is_gc_disabled=is_gc_disabled(table.metadata),
         expired=selection.expired,
         refs_removed=selection.refs,
         retained=selection.retained,

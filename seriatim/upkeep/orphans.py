@@ -20,7 +20,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit.retention import GC_ENABLED
+from seriatim.commit.retention import GC_ENABLED, is_gc_disabled
 from seriatim.errors import TableReplacedError, UpkeepRefusedError
 from seriatim.system import Clock, SystemClock
 from seriatim.upkeep.listing import Folder, Listed, ListingError, is_hidden
@@ -223,7 +223,7 @@ class _Run:
             self._take_in()
 
     def _take_in(self) -> None:
-        if self.table.properties.get(GC_ENABLED, "true").lower() == "false":
+        if is_gc_disabled(self.table.metadata):
             raise self._refused(f"the table says {GC_ENABLED}=false", "Its files may be those of another table, too")
         try:
             self.needed.add(self.table)
