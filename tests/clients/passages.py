@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -44,6 +45,13 @@ DEEDS_AND_SLOW_ONES: Final = (
     *FEW_DEEDS,
     *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("append", "rewrite", "pinned append")),
 )
+
+
+def by_chance(seed: int) -> Callable[[], Passage]:
+    """Return what chooses a way for each request; those with a rival need somebody who is one."""
+    chance = random.Random(seed)
+    ways = [passage for name, passage in PASSAGES.items() if "rival" not in name]
+    return lambda: chance.choice(ways)
 
 
 def check_applied_once(bank: Bank, client: Catalog, proxy: ReplayingProxy, deed_name: str, passage: str) -> None:

@@ -5,17 +5,18 @@ What replays here is outside of the client and of the server: both are real, and
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
+
+from tests.faults.http_handler import Handler
 
 WAIT_S_MAX: Final = 60.0  # For an answer of the server, which is bound to come.
 _OF_ONE_HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"})
@@ -175,39 +176,13 @@ class _Server(ThreadingHTTPServer):
     proxy: ReplayingProxy
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # Connections are kept, as by real proxies.
-    disable_nagle_algorithm = True
-    wbufsize = -1  # The answer leaves in one piece.
+class _Handler(Handler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (The name is the standard library's.)
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        self._pass_on()
-
-    def do_HEAD(self) -> None:
-        self._pass_on()
-
-    def do_POST(self) -> None:
-        self._pass_on()
-
-    def do_DELETE(self) -> None:
-        self._pass_on()
-
-    def _pass_on(self) -> None:
+    def serve(self) -> None:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_ONE_HOP}
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        answer = self.server.proxy.pass_on(_Request(self.command, self.path, headers, body))
+        answer = self.server.proxy.pass_on(_Request(self.command, self.path, headers, self.read_body()))
         if answer is None:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        self.send_response(answer.status)
-        for name, value in answer.headers:
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self.hang_up()
+        else:
+            self.answer(answer.status, answer.headers, answer.body)

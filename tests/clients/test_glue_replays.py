@@ -5,7 +5,6 @@ What boto3 then hears of the second request is a conflict, and PyIceberg says th
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from tests.clients.passages import (
     DEEDS_AND_SLOW_ONES,
     FEW_DEEDS,
     PASSAGES,
+    by_chance,
     check_applied_once,
     check_is_known,
     check_truth_is_told,
@@ -177,9 +177,7 @@ def test_writers_in_a_storm_of_replays_lose_nothing_and_repeat_nothing(
     bank: GlueBank, proxy: ReplayingProxy, seed: int
 ) -> None:
     """Every request passes in a way that chance chooses."""
-    chance = random.Random(seed)
-    ways = [passage for name, passage in PASSAGES.items() if "rival" not in name]
-    proxy.habit = lambda: chance.choice(ways)
+    proxy.habit = by_chance(seed)
     names = [f"{writer}-{number}" for writer in range(3) for number in range(3)]
 
     def write(name: str) -> None:

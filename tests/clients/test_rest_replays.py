@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from tests.clients.passages import (
     DEEDS_AND_SLOW_ONES,
     FEW_DEEDS,
     PASSAGES,
+    by_chance,
     check_applied_once,
     check_is_known,
     check_truth_is_told,
@@ -128,15 +128,13 @@ def test_two_writers_whose_requests_are_all_sent_twice_are_put_in_an_order(
 
 
 @pytest.mark.parametrize(
-    "seed", [1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.slow)]
+    "seed", [1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.exhaustive)]
 )
 def test_writers_in_a_storm_of_replays_lose_nothing_and_repeat_nothing(
     bank: Bank, proxy: ReplayingProxy, seed: int
 ) -> None:
     """Every request passes in a way that chance chooses; whoever is told that it is not known looks by its name."""
-    chance = random.Random(seed)
-    ways = [passage for name, passage in PASSAGES.items() if "rival" not in name]
-    proxy.habit = lambda: chance.choice(ways)
+    proxy.habit = by_chance(seed)
     names = [f"{writer}-{number}" for writer in range(3) for number in range(4)]
 
     def write(name: str) -> int:

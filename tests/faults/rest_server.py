@@ -7,11 +7,10 @@ load, after the next commit, or never. What the client hears instead of the trut
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -35,6 +34,7 @@ from requests.adapters import HTTPAdapter
 from requests.exceptions import ReadTimeout
 
 from tests.faults.catalog import FaultyCatalog
+from tests.faults.http_handler import Handler
 
 WAIT_S_MAX: Final = 60.0  # For an event that is bound to come; reaching it fails the test.
 PATIENCE_S: Final = 0.05  # How long a client waits that is never answered.
@@ -196,61 +196,30 @@ class _Answer(Exception):  # noqa: N818  (A way out with a status, for what PyIc
         self.status = status
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # Connections are kept, as by real servers.
-    disable_nagle_algorithm = True
-    wbufsize = -1  # The answer leaves in one piece.
+class _Handler(Handler):
     server: _Server
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (The name is the standard library's.)
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_HEAD(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def do_DELETE(self) -> None:
-        self._serve()
 
     @property
     def _backing(self) -> Backing:
         return self.server.rest.backing
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         self.server.rest.asked.append(f"{self.command} {self.path}")
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         try:
             status, text = 200, self._route(body)
         except Dropped:
-            self._hang_up()
+            self.hang_up()
             return
         except Silence as silence:
             silence.is_decided.set()
             silence.is_given_up.wait(WAIT_S_MAX)
-            self._hang_up()
+            self.hang_up()
             return
         except Exception as err:  # noqa: BLE001  (A server answers whatever happens.)
             status = err.status if isinstance(err, Status | _Answer) else _STATUS_OF.get(type(err), 500)
             text = json.dumps({"error": {"message": str(err), "type": type(err).__name__, "code": status}})
-        self._answer(status, text)
-
-    def _answer(self, status: int, text: str) -> None:
-        content = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def _hang_up(self) -> None:
-        self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
+        self.answer(status, [("Content-Type", "application/json")], text.encode())
 
     def _route(self, body: bytes) -> str:
         url = urlsplit(self.path)

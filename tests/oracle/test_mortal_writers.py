@@ -95,36 +95,22 @@ def _judge_deposits(bank: Bank, plan: Sequence[Sequence[str]], toll: Toll) -> No
 
 
 @pytest.mark.exhaustive
-def test_killed_writers_leave_what_a_serial_order_leaves(empty_bank: Bank) -> None:
-    """Four writers with forty operations each, of every kind, and compactions."""
+@pytest.mark.parametrize(("writers", "count"), [(4, 40), (16, 63)])
+def test_killed_writers_leave_what_a_serial_order_leaves(empty_bank: Bank, writers: int, count: int) -> None:
+    """Operations of every kind, and compactions."""
     _open(empty_bank, KEPT)
-    plan = _mixed(writers=4, count=40)
+    plan = _mixed(writers=writers, count=count)
 
     _judge(empty_bank, plan, write_and_die(empty_bank.path, plan, SEED))
 
 
-@pytest.mark.slow
-def test_killed_writers_of_a_short_history_lose_and_double_nothing(empty_bank: Bank) -> None:
+@pytest.mark.parametrize(
+    ("writers", "count"),
+    [pytest.param(4, 20, marks=pytest.mark.slow), pytest.param(16, 63, marks=pytest.mark.exhaustive)],
+)
+def test_killed_writers_of_a_short_history_lose_and_double_nothing(empty_bank: Bank, writers: int, count: int) -> None:
     """Commits expire the history as they go: only the ledger knows what was applied."""
     _open(empty_bank, {})
-    plan = _deposits(writers=4, count=20)
-
-    _judge_deposits(empty_bank, plan, write_and_die(empty_bank.path, plan, SEED))
-
-
-@pytest.mark.exhaustive
-def test_a_thousand_operations_of_killed_writers_leave_what_a_serial_order_leaves(empty_bank: Bank) -> None:
-    """Sixteen writers."""
-    _open(empty_bank, KEPT)
-    plan = _mixed(writers=16, count=63)
-
-    _judge(empty_bank, plan, write_and_die(empty_bank.path, plan, SEED))
-
-
-@pytest.mark.exhaustive
-def test_a_thousand_deposits_of_killed_writers_are_all_there(empty_bank: Bank) -> None:
-    """Sixteen writers, and twenty snapshots."""
-    _open(empty_bank, {})
-    plan = _deposits(writers=16, count=63)
+    plan = _deposits(writers=writers, count=count)
 
     _judge_deposits(empty_bank, plan, write_and_die(empty_bank.path, plan, SEED))
