@@ -117,7 +117,7 @@ def test(args: Sequence[str]) -> int:
 
 
 def exhaustive(args: Sequence[str]) -> int:
-    """Every case of the matrices that the default tests cover pair by pair: about half an hour."""
+    """What CI has no time for: every case of the matrices, long runs with kills and replays. An hour or more."""
     return python(MAIN, *PYTEST, "--dist", "load", "-m", "exhaustive", *args)
 
 
