@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import AddSnapshotUpdate
 from pyiceberg.types import StringType
 
 from seriatim.commit import Receipt, RetryPolicy, pinned
+from seriatim.commit.new_snapshot import write_snapshot
 from seriatim.errors import ConflictError, InvalidChangeError, OutcomeUnknownError
 from tests.contract.apply_support import Told, settings
 from tests.contract.ledger_support import set_ref
@@ -215,6 +218,25 @@ def test_the_branch_cannot_be_set_to_another_snapshot(bank: Bank) -> None:
 
     assert bank.head() == before
     assert bank.inventory().unreachable == []
+
+
+def test_a_snapshot_that_was_not_made_from_the_base_does_not_land(bank: Bank) -> None:
+    """It would take back what came after the snapshot that it was made from, though the head is the base."""
+    stale = bank.table()
+    bank.deposit(10)
+
+    def forge(table: Table) -> None:
+        now_ms = table.metadata.last_updated_ms
+        made, moved = write_snapshot(stale, "main", added=(), removed=(), operation=Operation.APPEND, now_ms=now_ms)
+        assert isinstance(made, AddSnapshotUpdate)
+        number = table.metadata.next_sequence_number()
+        forged = made.snapshot.model_copy(update={"sequence_number": number})
+        table.catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=forged), moved))
+
+    with pytest.raises(ConflictError):
+        _call(bank, forge, policy=RetryPolicy(attempts_max=1))
+
+    assert bank.balances()[1] == 110
 
 
 def test_an_open_outcome_is_not_followed_by_a_receipt_for_nothing(bank: Bank) -> None:
