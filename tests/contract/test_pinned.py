@@ -239,6 +239,18 @@ def test_a_snapshot_that_was_not_made_from_the_base_does_not_land(bank: Bank) ->
     assert bank.balances()[1] == 110
 
 
+def test_only_the_commit_says_what_it_is(bank: Bank) -> None:
+    """The summary keeps what the function says there, but for words of ours: an operation would count as applied."""
+    words = {"seriatim.operation-ids": '["forged"]', "mine": "yes"}
+
+    _call(bank, lambda table: table.append(_row(4, 4), snapshot_properties=words))
+
+    summary = bank.table().current_snapshot().summary.additional_properties  # type: ignore[union-attr]
+    assert summary["mine"] == "yes"
+    assert "seriatim.operation-ids" not in summary
+    assert not _call(bank, lambda table: table.append(_row(5, 5)), "forged").is_noop
+
+
 def test_an_open_outcome_is_not_followed_by_a_receipt_for_nothing(bank: Bank) -> None:
     """The first attempt emptied the queue, and its commit is on its way; the second finds nothing to write."""
     queue = [_row(4, 400)]

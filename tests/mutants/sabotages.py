@@ -183,9 +183,7 @@ SABOTAGES: Final = (
         "commit/attempts",
         "if not self._open:",
         "if True:",
-        "tests/contract/test_apply_outcomes.py",
-        "tests/contract/test_fault_scripts.py",
-        "tests/contract/test_matrix_lost_reply.py",
+        "tests/contract/test_matrix_files.py",
     ),
     _one(
         "the gate's error is one that PyIceberg cleans up after",
@@ -218,8 +216,6 @@ SABOTAGES: Final = (
         "del words[key]  # Only this commit says what it is.",
         "pass",
         "tests/contract/test_pinned.py",
-        "tests/contract/test_bad_changes.py",
-        "tests/contract/test_callbacks.py",
     ),
     _one(
         "a branch loses what its owner has set on it",
