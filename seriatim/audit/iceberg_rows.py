@@ -101,7 +101,9 @@ class IcebergRows:
         if snapshot_id not in self._lists:
             snapshot = self._snapshots[snapshot_id]
             with _explained(snapshot.manifest_list):
-                self._lists[snapshot_id] = {each.manifest_path: each for each in snapshot.manifests(self._io)}
+                self._lists[snapshot_id] = {
+                    each.manifest_path: each for each in private.read_manifest_list(self._io, snapshot.manifest_list)
+                }
             _keep(self._lists)
         return self._lists[snapshot_id]
 
@@ -109,7 +111,7 @@ class IcebergRows:
         path = manifest.manifest_path
         if path not in self._manifests:
             with _explained(path):
-                entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+                entries = private.read_manifest(self._io, manifest)
             files = [entry.data_file for entry in entries if entry.data_file.content == DataFileContent.DATA]
             self._manifests[path] = tuple(_Live(file.file_path, file.record_count, file=file) for file in files)
             self._manifest_files += len(files)

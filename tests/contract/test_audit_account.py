@@ -1,4 +1,4 @@
-"""What `commit_with_retry` records is enough for the auditor: overlapping calls are clean, and a lost update is named."""
+"""What `commit_with_retry` records is enough for the auditor: overlapping calls are clean, a lost update is named."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from pyiceberg.table import DataScan, Table
 
 from seriatim.account import commit_with_retry
-from seriatim.audit import Kind, Status, SumsAsRecorded, UniqueKey, Verdict, audit
+from seriatim.audit import Invariant, Kind, Status, SumsAsRecorded, UniqueKey, Verdict, audit
 from seriatim.commit.reads import decoded
 from tests.faults.bank import Bank
 
-INVARIANTS = [UniqueKey("id"), SumsAsRecorded("bal")]
+INVARIANTS: list[Invariant] = [UniqueKey("id"), SumsAsRecorded("bal")]
 
 
 def _audit(bank: Bank) -> Verdict:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,12 +12,17 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
 from pyiceberg.types import StringType
 
+from seriatim.commit import private
 from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
+from tests.contract.apply_support import Deposit, call
 from tests.faults.bank import Bank
 
 
@@ -125,3 +131,33 @@ def test_the_private_parts_are_where_they_were(function: Callable[..., object], 
     parameters = inspect.signature(function).parameters
 
     assert [name for name in wanted if name not in parameters] == []
+
+
+@pytest.mark.parametrize("format_version", ["1", "2"])
+def test_manifests_are_read_as_pyiceberg_reads_them(empty_bank: Bank, format_version: str) -> None:
+    """Every word of them, those of files that were deleted or only carried on, too."""
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
+    bank = empty_bank.create(spec=spec, file_per_row=True, properties={"format-version": format_version})
+    call(bank, Deposit(5))
+    bank.close_account(2)
+    bank.compact()
+    table = bank.table()
+
+    for snapshot in table.metadata.snapshots:
+        listed = snapshot.manifests(table.io)
+        read = private.read_manifest_list(table.io, snapshot.manifest_list)
+        assert _plain(read) == _plain(listed)
+        for manifest, same in zip(listed, read, strict=True):
+            wanted = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            entries = private.read_manifest(table.io, same)
+            assert _plain(entries) == _plain(wanted)
+            assert [each.data_file.spec_id for each in entries] == [each.data_file.spec_id for each in wanted]
+
+
+def _plain(value: Any) -> Any:
+    """Return what can be compared: PyIceberg's maps of counts and bounds are equal to nothing but themselves."""
+    if isinstance(value, Record):
+        return [type(value), *map(_plain, value._data)]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(map(_plain, value)) if isinstance(value, list) else value
