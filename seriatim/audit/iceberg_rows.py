@@ -42,6 +42,7 @@ class IcebergRows:
     def __init__(self, table: Table) -> None:
         """Nothing is read yet."""
         self._metadata, self._io = table.metadata, table.io
+        self._reader = private.FileReader(table.metadata, table.io)
         self._snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
         self._lists: OrderedDict[int, dict[str, ManifestFile]] = OrderedDict()
         self._manifests: OrderedDict[str, tuple[_Live, ...]] = OrderedDict()
@@ -79,7 +80,7 @@ class IcebergRows:
             self._rows.move_to_end(file)
             return self._rows[file]
         with _explained(file.location):
-            rows = private.read_file(self._metadata, self._io, FileScanTask(file.file, set(file.delete_files)))
+            rows = self._reader.read(FileScanTask(file.file, set(file.delete_files)))
         self._rows[file] = rows
         self._rows_bytes += rows.nbytes
         while self._rows_bytes > _ROWS_BYTES_MAX:

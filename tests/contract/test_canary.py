@@ -12,6 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
+from pyiceberg.manifest import _inherit_from_manifest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
@@ -24,6 +25,7 @@ from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
 from tests.contract.apply_support import Deposit, call
 from tests.faults.bank import Bank
+from tests.faults.delete_files import delete_positions
 
 
 def _row(account_id: int) -> pa.Table:
@@ -122,6 +124,8 @@ def test_a_gate_lets_one_commit_through(bank: Bank) -> None:
         (_dataframe_to_data_files, ["table_metadata", "df", "io", "write_uuid"]),
         (ArrowScan.__init__, ["table_metadata", "io", "projected_schema", "row_filter"]),
         (ArrowScan.to_table, ["tasks"]),
+        (ArrowScan._record_batches_from_scan_tasks_and_deletes, ["tasks", "deletes_per_file"]),
+        (_inherit_from_manifest, ["entry", "manifest"]),
         (_InclusiveMetricsEvaluator.__init__, ["schema", "expr", "case_sensitive", "include_empty_files"]),
         (Catalog._delete_old_metadata, ["io", "base", "metadata"]),
     ],
@@ -152,6 +156,24 @@ def test_manifests_are_read_as_pyiceberg_reads_them(empty_bank: Bank, format_ver
             entries = private.read_manifest(table.io, same)
             assert _plain(entries) == _plain(wanted)
             assert [each.data_file.spec_id for each in entries] == [each.data_file.spec_id for each in wanted]
+
+
+@pytest.mark.parametrize("deletes", [[], [1]])
+def test_files_are_read_as_pyiceberg_reads_them(bank: Bank, deletes: list[int]) -> None:
+    """Also where a column came later, and where delete files apply, which other engines write."""
+    (task,) = bank.table().scan().plan_files()
+    if deletes:
+        delete_positions(bank, {task.file.file_path: deletes})
+    bank.add_column()
+    table = bank.table()
+    tasks = list(table.scan().plan_files())
+    reader = private.FileReader(table.metadata, table.io)
+
+    assert [len(task.delete_files) for task in tasks] == [len(deletes)]
+    for task in (*tasks, *tasks):
+        rows = reader.read(task)
+        assert rows == private.read_file(table.metadata, table.io, task)
+        assert rows.num_rows == 3 - len(deletes)
 
 
 def _plain(value: Any) -> Any:
