@@ -354,4 +354,11 @@ SABOTAGES: Final = (
         "return 0",
         "tests/contract/test_upkeep_expiry.py",
     ),
+    _one(
+        "commit_with_retry records the balance for the sum that it adds",
+        "account",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new - balance})",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new})",
+        "tests/contract/test_audit_account.py",
+    ),
 )
