@@ -1,0 +1,192 @@
+"""`mirror`: what a Delta table has and its Iceberg mirror has not, landed version by version."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.typedef import Identifier
+
+from seriatim.commit import ANY_BASE, Conflict, LedgerPolicy, Observer, Receipt, RetentionPolicy, RetryPolicy, Writer
+from seriatim.commit.ledger_names import Names
+from seriatim.commit.loop import Call, Settings
+from seriatim.errors import ConflictError
+from seriatim.mirror import target
+from seriatim.mirror.delta.log import DeltaLog
+from seriatim.mirror.receipt import LandedVersion, MirrorReceipt
+from seriatim.mirror.work import Batch, MirrorWork
+from seriatim.system import Clock
+
+OnGap = Literal["fail", "snapshot"]
+BATCH: Final = 100  # Versions per catalog commit, at least.
+_KEEP: Final = RetentionPolicy(snapshots_min=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a call of the mirror is."""
+
+    version: int  # that has landed
+    upto: int  # that it is to land
+
+
+def mirror(  # noqa: PLR0913  # Options, by name.
+    delta_uri: str,
+    catalog: Catalog,
+    identifier: str | Identifier,
+    *,
+    upto: int | None = None,
+    batch: int | None = None,
+    on_gap: OnGap = "fail",
+    start_over: bool = False,
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    policy: RetryPolicy | None = None,
+    retention: RetentionPolicy | None = None,
+    writer: Writer | None = None,
+    observer: Observer | None = None,
+    clock: Clock | None = None,
+    chance: random.Random | None = None,
+) -> MirrorReceipt:
+    """Land each version of a Delta table that its Iceberg mirror has not, as one snapshot, exactly once and in order.
+
+    Any number of calls may overlap: a version lands only on the snapshot of the one before it, which the catalog's
+    compare-and-swap demands, and whoever loses goes on after what the others have landed. A call that was killed is
+    followed up by the next. What the call began with as the latest version (or `upto`) is the last that it lands.
+
+    Up to `batch` versions land in one catalog commit, by default as many as keep the cost per version even. The table
+    is created when it is absent, at `location` and with `properties`, which must lie outside the Delta table. No Delta
+    file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows.
+    Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over` drops the
+    mirror from the catalog first, and makes a new history.
+
+    Raises:
+        HistoryGapError: versions to be mirrored are gone from the log, and `on_gap` is "fail".
+        SourceMismatchError: the table is not the mirror of this Delta table, or somebody else has committed to it.
+        UnsupportedFeatureError: a version cannot be said in Iceberg; those before it have landed.
+        DeltaLogError: the log cannot be read, or contradicts itself; the versions before have landed.
+        ConflictError: the table moved under every attempt that the policy allows without becoming any newer.
+        OutcomeUnknownError, TableReplacedError: as `apply`.
+    """
+    log = DeltaLog.open(delta_uri, storage_options)
+    if start_over:
+        target.drop(catalog, identifier, log.source)
+    settings = Settings.of(
+        Names(), MAIN_BRANCH, ANY_BASE, policy, LedgerPolicy(), retention or _KEEP, writer, observer, clock, chance
+    )
+    latest = log.latest_version()
+    goal = latest if upto is None else min(upto, latest)
+    run = _Run(log, catalog, identifier, settings, goal, latest, batch, on_gap, progress)
+    run.begin(location, properties or {})
+    run.run()
+    return run.receipt()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call of the mirror."""
+
+    log: DeltaLog
+    catalog: Catalog
+    identifier: str | Identifier
+    settings: Settings
+    goal: int
+    latest: int
+    batch: int | None
+    on_gap: OnGap
+    progress: Callable[[Progress], None] | None
+    _name: str = field(default="", init=False)
+    _base: tuple[int | None, int | None] = field(default=(None, None), init=False)  # version and snapshot id
+    _landed: list[LandedVersion] = field(default_factory=list, init=False)
+    _commits: int = field(default=0, init=False)
+    _attempts: int = field(default=0, init=False)
+    _conflicts: list[Conflict] = field(default_factory=list, init=False)
+    _version: int | None = field(default=None, init=False)
+
+    def begin(self, location: str | None, properties: Mapping[str, str]) -> None:
+        """See to it that the table is there, and note what it is at."""
+        table = self._load()
+        if table is None:
+            _, metadata = self.log.head(self.latest)
+            target.create(self.catalog, self.identifier, metadata.id, location, properties)
+            table = self.catalog.load_table(self.identifier)
+        target.require_apart(table, self.log.source, self.log.root)
+        self._name = ".".join(table.name())
+        at = self._at(table)
+        head = table.metadata.snapshot_by_name(MAIN_BRANCH)
+        self._base = (at, head.snapshot_id if head else None)
+        self._version = at
+
+    def run(self) -> None:
+        """Land batch after batch until nothing is left."""
+        work = MirrorWork(self.log, self.settings, self.goal, self.batch, self.on_gap)
+        while True:
+            before = self._version
+            try:
+                self._land(work)
+            except ConflictError as err:
+                self._version = self._at(self.catalog.load_table(self.identifier))
+                if self._version == before:
+                    raise
+                self._attempts += err.attempts
+                continue
+            if not work.has_more:
+                return
+
+    def _land(self, work: MirrorWork) -> None:
+        call = Call(self.catalog, self.identifier, self.settings)
+        work.begin(call.attempts)
+        receipt = call.run(work)
+        self._attempts += receipt.attempts
+        self._conflicts += receipt.conflicts
+        self._version = work.found_version
+        if not receipt.is_noop:
+            self._note(receipt, work.landed(receipt))
+        if self.progress is not None and self._version is not None:
+            self.progress(Progress(self._version, self.goal))
+
+    def _note(self, receipt: Receipt, batch: Batch) -> None:
+        self._commits += 1
+        for planned, snapshot_id in zip(batch.planned, receipt.snapshot_ids, strict=True):
+            said = planned.mirrored
+            self._landed.append(
+                LandedVersion(said.version, snapshot_id, said.operation, said.timestamp_ms, said.gap_from)
+            )
+        self._version = batch.planned[-1].mirrored.version
+
+    def receipt(self) -> MirrorReceipt:
+        """Return what was done."""
+        base = -1 if self._base[0] is None else self._base[0]
+        ours = {each for landed in self._landed for each in range(landed.gap_from or landed.version, landed.version + 1)}
+        now = base if self._version is None else self._version
+        return MirrorReceipt(
+            source=self.log.source,
+            table=self._name,
+            landed=tuple(self._landed),
+            found_landed=tuple(version for version in range(base + 1, now + 1) if version not in ours),
+            base_version=self._base[0],
+            base_snapshot_id=self._base[1],
+            version=self._version,
+            delta_version=max(self.latest, self.log.latest_version()),
+            commits=self._commits,
+            attempts=self._attempts,
+            conflicts=tuple(self._conflicts),
+        )
+
+    def _load(self) -> Table | None:
+        try:
+            return self.catalog.load_table(self.identifier)
+        except NoSuchTableError:
+            return None
+
+    def _at(self, table: Table) -> int | None:
+        said = target.mirrored_at(table, self.log.source)
+        return said.version if said else None

@@ -1,0 +1,130 @@
+"""The next versions of a Delta table as steps on top of what its mirror has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from seriatim.commit.steps import Step, TableForm
+from seriatim.errors import DeltaLogError, MirrorError
+from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
+from seriatim.mirror.delta.features import require_readable
+from seriatim.mirror.difference import Difference, of_commit, of_state
+from seriatim.mirror.forms.data_files import data_file, needs_row_count
+from seriatim.mirror.forms.schemas import Form, Known, form_of
+from seriatim.mirror.live import Live, LiveFile, digest
+from seriatim.mirror.words import Mirrored
+
+WriteDeletes = Callable[[DataFile, DeletionVector, str], DataFile]
+"""Writes position deletes on a data file, to a file whose name begins with the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A version, ready to land."""
+
+    mirrored: Mirrored
+    step: Step
+    files: int  # how many it adds and removes
+
+
+class Plan:
+    """Goes from version to version; what it has planned is live for what it plans next."""
+
+    def __init__(
+        self,
+        source: str,
+        table: Table,
+        live: Live,
+        known: Known,
+        before: tuple[Protocol, Metadata] | None,
+        write_deletes: WriteDeletes,
+    ) -> None:
+        """Begin on a mirror with these `live` files; `before` is the protocol and metadata of the version it is at."""
+        self._source, self._io, self._known = source, table.io, known
+        self.files: dict[str, LiveFile] = dict(live.files)
+        self._write_deletes = write_deletes
+        self._protocol, self._metadata = before or (None, None)
+        self._form: Form | None = None  # None: not asked for yet
+        self._current = _current_form(table)
+
+    def commit(self, commit: Commit) -> Planned:
+        """Plan one version.
+
+        Raises:
+            MirrorError: it cannot be mirrored, or not be read.
+        """
+        self._protocol = commit.protocol or self._protocol
+        if commit.metadata is not None or commit.protocol is not None:
+            self._metadata = commit.metadata or self._metadata
+            self._form = None
+        return self._planned(commit.version, commit.timestamp_ms, commit.operation, of_commit(self.files, commit))
+
+    def state(self, state: State, gap_from: int) -> Planned:
+        """Plan one step for all the versions from `gap_from` to that of the state."""
+        self._protocol, self._metadata, self._form = state.protocol, state.metadata, None
+        difference = of_state(self.files, state)
+        return self._planned(state.version, state.timestamp_ms, None, difference, gap_from)
+
+    def _planned(
+        self, version: int, timestamp_ms: int, operation: str | None, difference: Difference, gap_from: int | None = None
+    ) -> Planned:
+        form, metadata = self._form_at(version, operation)
+        mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
+        added = [(add, self._data_file(version, add, form, metadata)) for add in difference.added]
+        vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
+        vectors += [(add, there.data) for there, add in difference.redeleted if add.deletion_vector is not None]
+        deletes = {add.path: self._deletes(add, file) for add, file in vectors}
+        gone = [*difference.removed, *(there for there, _ in difference.redeleted)]
+        for there in difference.removed:
+            del self.files[there.data.file_path]
+        for add, file in added:
+            self.files[add.path] = LiveFile(file, deletes.get(add.path))
+        for there, add in difference.redeleted:
+            self.files[add.path] = LiveFile(there.data, deletes.get(add.path))
+        step = Step(
+            added=tuple(file for _, file in added),
+            removed=tuple(there.data for there in difference.removed),
+            added_deletes=tuple(deletes.values()),
+            removed_deletes=tuple(there.deletes for there in gone if there.deletes is not None),
+            operation=difference.operation,
+            words=mirrored.words(),
+            form=self._new_form(form),
+        )
+        return Planned(mirrored, step, len(added) + len(gone))
+
+    def _form_at(self, version: int, operation: str | None) -> tuple[Form, Metadata]:
+        if self._protocol is None or self._metadata is None:
+            raise DeltaLogError(self._source, version=version, reason="nothing tells the table's schema by then")
+        if self._form is None:
+            require_readable(self._source, version, self._protocol, self._metadata, operation)
+            self._form = form_of(self._source, version, self._metadata, self._known)
+            self._known = self._known.with_form(self._form)
+        return self._form, self._metadata
+
+    def _new_form(self, form: Form) -> TableForm | None:
+        """Return what is to become the table's form; None: it has it."""
+        wanted = TableForm(form.schema, form.spec, {_NAME_MAPPING: form.name_mapping.model_dump_json()})
+        if wanted == self._current:
+            return None
+        self._current = wanted
+        return wanted
+
+    def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
+        rows = _row_count(self._io, add.path) if needs_row_count(add) else None
+        return data_file(self._source, version, add, form, metadata, rows)
+
+    def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
+        assert add.deletion_vector is not None
+        return self._write_deletes(file, add.deletion_vector, digest(add.deletion_vector))
+
+
+def _row_count(io: FileIO, location: str) -> int:
+    """Ask the file itself, whose writer left no statistics."""
+    with io.new_input(location).open() as stream:
+        return pq.ParquetFile(stream).metadata.num_rows

@@ -1,0 +1,129 @@
+"""The Iceberg table that is the mirror: made if it is absent, and looked at before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.typedef import Identifier
+
+from seriatim.commit.lineage import walk
+from seriatim.commit.retention import GC_ENABLED
+from seriatim.errors import SourceMismatchError
+from seriatim.mirror.words import Mirrored
+
+TABLE_ID: Final = "seriatim.mirror-of"
+"""The property by which a mirror is known before its first version has landed: the Delta table's id."""
+
+_PROPERTIES: Final = {
+    TableProperties.FORMAT_VERSION: "2",
+    GC_ENABLED: "false",  # Its data files are Delta's: no engine may delete them with a snapshot or the table.
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+
+def create(
+    catalog: Catalog,
+    identifier: str | Identifier,
+    table_id: str,
+    location: str | None,
+    properties: Mapping[str, str],
+) -> None:
+    """Create the mirror, empty and without columns; version 0 brings them. Somebody else may have been faster.
+
+    Raises:
+        NoSuchNamespaceError: the namespace is not there.
+    """
+    said = {**_PROPERTIES, **properties, TABLE_ID: table_id}
+    try:
+        catalog.create_table(identifier, Schema(), location=location, properties=said)
+    except TableAlreadyExistsError:
+        return
+
+
+def drop(catalog: Catalog, identifier: str | Identifier, source: str) -> None:
+    """Take the mirror out of the catalog; no file is deleted.
+
+    Raises:
+        SourceMismatchError: the table is no mirror.
+    """
+    try:
+        table = catalog.load_table(identifier)
+    except NoSuchTableError:
+        return
+    if not is_mirror(table.metadata):
+        raise SourceMismatchError(
+            ".".join(table.name()),
+            source=source,
+            reason="it has never been a mirror",
+            remedy="Name another table, or drop this one yourself.",
+        )
+    catalog.drop_table(identifier)
+
+
+def is_mirror(metadata: TableMetadata) -> bool:
+    """Tell whether the table is, or has been, the mirror of a Delta table."""
+    return TABLE_ID in metadata.properties or any(Mirrored.of(each) is not None for each in metadata.snapshots)
+
+
+def require_apart(table: Table, source: str, root: str) -> None:
+    """Refuse a table whose place and the Delta table's lie one within the other.
+
+    Delta's VACUUM deletes what it does not know within its root, and upkeep what it does not know within the table's.
+
+    Raises:
+        SourceMismatchError: they do.
+    """
+    ours, theirs = _bare(table.location()), _bare(root)
+    if ours.startswith(theirs) or theirs.startswith(ours):
+        raise SourceMismatchError(
+            ".".join(table.name()),
+            source=source,
+            reason=f"its location {table.location()} and the Delta table's lie one within the other",
+            remedy="Give another location, so that neither's clean-up reaches the other's files.",
+        )
+
+
+def mirrored_at(table: Table, source: str) -> Mirrored | None:
+    """Return the version that the mirror is at; None: none has landed.
+
+    Raises:
+        SourceMismatchError: the table is no mirror, or somebody else committed to it.
+    """
+    head = table.metadata.snapshot_by_name(MAIN_BRANCH)
+    if head is None:
+        if TABLE_ID in table.metadata.properties:
+            return None
+        raise SourceMismatchError(
+            ".".join(table.name()),
+            source=source,
+            reason="it is there, and is no mirror",
+            remedy="Name a table that is not there yet.",
+        )
+    said = Mirrored.of(head)
+    if said is not None:
+        return said
+    is_ours = any(Mirrored.of(each) is not None for each in walk(table.metadata, head.snapshot_id))
+    raise SourceMismatchError(
+        ".".join(table.name()),
+        source=source,
+        reason=f"somebody else committed snapshot {head.snapshot_id}" if is_ours else "it is there, and is no mirror",
+        remedy=(
+            "Roll it back to the last snapshot that has a delta-version, or start over (start_over=, --start-over)."
+            if is_ours
+            else "Name a table that is not there yet."
+        ),
+    )
+
+
+def _bare(location: str) -> str:
+    """Return a location so that places can be compared: `file:` and no scheme are the same."""
+    for scheme in ("file://", "file:"):
+        location = location.removeprefix(scheme)
+    return location.rstrip("/") + "/"
