@@ -6,6 +6,7 @@ import base64
 import uuid
 import zlib
 from collections.abc import Callable
+from typing import Literal
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -19,7 +20,8 @@ ReadRange = Callable[[str, int, int], bytes]
 """Reads from a file at an absolute location, from an offset on, so many bytes or fewer."""
 
 _FORMAT = 1  # The first byte of a file of deletion vectors.
-_MAGIC = 1681511377
+_PORTABLE = 1681511377  # The magic number of the format that the protocol describes,
+_NATIVE = 1681511376  # and of an older one, in which its example of an inline vector is written.
 _UUID_CHARS = 20
 _Z85 = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
@@ -81,13 +83,30 @@ def _serialized(vector: DeletionVector, root: str, read: ReadRange) -> bytes:
 
 
 def _deserialize(data: bytes) -> BitMap64:
-    """Return the bitmap: 64-bit numbers in the portable format of Roaring, after a magic number."""
-    magic = int.from_bytes(data[:4], "little")
-    if magic != _MAGIC:
-        raise _DamagedError(f"its magic number is {magic}, not {_MAGIC}")
-    if len(data) == 4:
+    """Return the bitmap: 64-bit numbers in a format of Roaring, after a magic number."""
+    magic, content = data[:4], data[4:]
+    if int.from_bytes(magic, "big") == _NATIVE:
+        content = _portable(content, "big")
+    elif int.from_bytes(magic, "little") == _NATIVE:
+        content = _portable(content, "little")
+    elif int.from_bytes(magic, "little") != _PORTABLE:
+        raise _DamagedError(f"it begins with {magic!r}, which is no format that is known")
+    if len(content) < 8:
         raise _DamagedError("nothing follows its magic number")
-    return BitMap64.deserialize(data[4:])
+    return BitMap64.deserialize(content)
+
+
+def _portable(native: bytes, order: Literal["big", "little"]) -> bytes:
+    """Return the older format in the newer: how many 32-bit bitmaps, and before each its size, now its high bits."""
+    count, at = int.from_bytes(native[:4], order), 4
+    portable = [count.to_bytes(8, "little")]
+    for high in range(count):
+        size = int.from_bytes(native[at : at + 4], order)
+        if len(native) < at + 4 + size:
+            raise _DamagedError("it is cut")
+        portable += [high.to_bytes(4, "little"), native[at + 4 : at + 4 + size]]
+        at += 4 + size
+    return b"".join(portable)
 
 
 def _z85_decoded(text: str) -> bytes:
