@@ -49,6 +49,11 @@ class Step:
             raise ValueError("the operation of a step is said by its `operation`, not among its words")
 
     @property
+    def all_removed(self) -> tuple[DataFile, ...]:
+        """The files of either kind that are there no more."""
+        return (*self.removed, *self.removed_deletes)
+
+    @property
     def has_deletes(self) -> bool:
         """Whether it adds or removes delete files."""
         return bool(self.added_deletes or self.removed_deletes)

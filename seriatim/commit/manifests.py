@@ -3,11 +3,14 @@
 A manifest without live files is left out. One that lists a file which is removed is written anew, and so are small
 ones, together with what the commit adds: a manifest is taken in when it lists no more live files than are written
 anyway, so that n commits leave about log2(n) manifests, and an entry is written again about log2(n) times.
+
+Where the snapshot is one of a chain, files that a later one removes are listed apart from a larger number that stay:
+otherwise each removal would write all of those again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,11 +33,12 @@ class Contents:
     added: list[DataFile] = field(default_factory=list)
     existing: list[ManifestEntry] = field(default_factory=list)
     deleted: list[ManifestEntry] = field(default_factory=list)
-    bytes_before: int = 0  # of the manifests that are written anew in it
+    apart: list[ManifestEntry] = field(default_factory=list)  # exist, too, and stay longer than the others
+    bytes_before: int = 0  # of the manifests that are written anew in it, but for what is apart
 
     @property
     def live(self) -> int:
-        """How many files it lists that are there."""
+        """How many files it lists that are there, but for those apart."""
         return len(self.added) + len(self.existing)
 
     def in_bounds(self) -> Iterator[Contents]:
@@ -42,6 +46,18 @@ class Contents:
         pieces = max(1, -(-(self.live + len(self.deleted)) // _ENTRIES_MAX))
         for number in range(pieces):
             yield Contents(self.added[number::pieces], self.existing[number::pieces], self.deleted[number::pieces])
+        if self.apart:
+            yield from Contents(existing=self.apart).in_bounds()
+
+    def set_apart(self, later: Container[str]) -> None:
+        """Set apart what exists and is not removed later, if that is the larger part of what is listed."""
+        staying = [entry for entry in self.existing if entry.data_file.file_path not in later]
+        leaving = [entry for entry in self.existing if entry.data_file.file_path in later]
+        is_stable = not leaving and not any(file.file_path in later for file in self.added)
+        if is_stable or len(staying) <= len(leaving) + len(self.added):
+            return
+        self.bytes_before = self.bytes_before * len(leaving) // len(self.existing)
+        self.existing, self.apart = leaving, staying
 
 
 @dataclass(slots=True)
@@ -63,13 +79,15 @@ def plan(
     content: ManifestContent,
     added: Sequence[DataFile],
     removed: Sequence[DataFile],
+    later: Container[str] = (),
     spec_id: int,
     merges: bool = True,
     target_bytes: int = TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
 ) -> Plan:
     """Plan those manifests of a snapshot that list files of one kind, on a parent with these `manifests`.
 
-    What is `added` has the partition spec that it says, or else `spec_id`.
+    What is `added` has the partition spec that it says, or else `spec_id`. `later` holds the paths of files that later
+    snapshots of the same chain remove.
 
     Raises:
         MissingFileError: a file that is removed is in none of the manifests.
@@ -80,6 +98,8 @@ def plan(
     merged = {spec_id, *result.written}
     live = [manifest for manifest in manifests if manifest.content == content and _is_live(manifest)]
     _take_out(result, live, read_entries, removed)
+    for contents in result.written.values():
+        contents.set_apart(later)
     for each in merged & result.written.keys() if merges else ():
         _take_in(result, read_entries, each, target_bytes)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
@@ -49,7 +50,7 @@ def write_snapshots(table: Table, branch: str, steps: Sequence[Step], now_ms: in
         MissingFileError: a removed file is not there when its step comes.
     """
     _require_writable(table, steps)
-    chain = _Chain(table, branch, now_ms, remembers=len(steps) > 1)
+    chain = _Chain(table, branch, now_ms, steps)
     updates = [update for step in steps for update in chain.write(step)]
     return *_missing_order(table.metadata), *updates, chain.set_branch()
 
@@ -57,12 +58,13 @@ def write_snapshots(table: Table, branch: str, steps: Sequence[Step], now_ms: in
 class _Chain:
     """Snapshots being written, and the table as it is once the last of them is there."""
 
-    def __init__(self, table: Table, branch: str, now_ms: int, *, remembers: bool) -> None:
+    def __init__(self, table: Table, branch: str, now_ms: int, steps: Sequence[Step]) -> None:
         self._metadata: TableMetadata = table.metadata
         self._branch, self._now_ms = branch, now_ms
         self._head = self._metadata.snapshot_by_name(branch)
         self._manifests: Sequence[ManifestFile] = self._head.manifests(table.io) if self._head is not None else ()
-        self._entries = LiveEntries(table.io, remembers=remembers)
+        self._entries = LiveEntries(table.io, remembers=len(steps) > 1)
+        self._later = Counter(file.file_path for step in steps for file in step.all_removed)
         self._files = ManifestFiles(table)
         self._number = self._metadata.next_sequence_number()
         self._last_ms = self._metadata.last_updated_ms
@@ -72,6 +74,7 @@ class _Chain:
         if step.form is not None:
             self._metadata, updates = take_on(self._metadata, step.form)
             yield from updates
+        self._later -= Counter(file.file_path for file in step.all_removed)
         data = self._plan(ManifestContent.DATA, step.added, step.removed)
         deletes = self._plan(ManifestContent.DELETES, step.added_deletes, step.removed_deletes)
         summary = summarized(
@@ -107,6 +110,7 @@ class _Chain:
             content=content,
             added=added,
             removed=removed,
+            later=self._later,
             spec_id=self._metadata.default_spec_id,
             merges=merges,
             target_bytes=target_bytes,
