@@ -42,6 +42,7 @@ def position_delete_file(
         partition=partition,
         record_count=len(ordered),
         file_size_in_bytes=len(output),
+        column_sizes={},  # PyIceberg's inspection fails where there are none at all.
         lower_bounds={FILE_PATH_ID: data_path.encode()},
         upper_bounds={FILE_PATH_ID: data_path.encode()},
     )
