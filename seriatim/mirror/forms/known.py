@@ -1,0 +1,114 @@
+"""What the mirror has used already: what is new gets an id of its own, and what comes again gets its old one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.name_mapping import MappedField, NameMapping, parse_mapping_from_json
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
+
+from seriatim.mirror.delta.actions import Metadata
+from seriatim.mirror.forms.delta_schema import ELEMENT, KEY, VALUE, Path, mapped_id_max, mapped_ids
+from seriatim.mirror.forms.form import Form
+
+NAME_MAPPING: Final = TableProperties.DEFAULT_NAME_MAPPING
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Every id that the mirror has used, whatever has become of its column."""
+
+    ids: Mapping[Path, int] = field(default_factory=dict)  # of columns, by physical path
+    last_column_id: int = 0
+    schemas: tuple[Schema, ...] = ()
+    specs: tuple[PartitionSpec, ...] = ()
+    last_partition_id: int = PARTITION_FIELD_ID_START - 1
+    preferred: Mapping[Path, int] = field(default_factory=dict)  # ids that a column is to get if it is new
+
+    @staticmethod
+    def nothing() -> Known:
+        """Return what a table that is yet to be made has used."""
+        return Known()
+
+    @staticmethod
+    def of(metadata: TableMetadata) -> Known:
+        """Return what the table has used; where its name mapping lacks a column, by the name in its schemas."""
+        said = metadata.properties.get(NAME_MAPPING)
+        ids = dict(_mapped(parse_mapping_from_json(said).root, ())) if said else {}
+        named = set(ids.values())
+        for schema in metadata.schemas:
+            lacking = {path: id_ for path, id_ in _in_type(schema.as_struct(), ()) if id_ not in named}
+            ids = {**lacking, **ids}
+        return Known(
+            ids=ids,
+            last_column_id=max(metadata.last_column_id, *ids.values(), 0),
+            schemas=tuple(metadata.schemas),
+            specs=tuple(metadata.partition_specs),
+            last_partition_id=max(metadata.last_partition_id or 0, PARTITION_FIELD_ID_START - 1),
+        )
+
+    def preferring(self, metadata: Metadata) -> Known:
+        """Return the same, with the ids that column mapping gives at a *later* version put aside for those columns.
+
+        A table that has no column mapping yet, and will, can be mirrored from its beginning only if its columns get
+        those ids at once.
+        """
+        preferred = {**self.preferred, **mapped_ids(metadata)}
+        last = max(self.last_column_id, mapped_id_max(metadata), *preferred.values(), 0)
+        return replace(self, preferred=preferred, last_column_id=last)
+
+    def with_form(self, form: Form) -> Known:
+        """Return what is used once the table has that form."""
+        schema, spec = form.schema, form.spec
+        ids = dict(_mapped(form.name_mapping.root, ()))
+        return replace(
+            self,
+            ids=ids,
+            last_column_id=max(self.last_column_id, *ids.values(), 0),
+            schemas=self.schemas if schema in self.schemas else (*self.schemas, schema),
+            specs=self.specs if spec in self.specs else (*self.specs, spec),
+            last_partition_id=max(self.last_partition_id, spec.last_assigned_field_id),
+        )
+
+
+def name_mapping(ids: Mapping[Path, int]) -> NameMapping:
+    """Return the ids by physical path as Iceberg's name mapping."""
+    inner: dict[Path, list[Path]] = {}
+    for path in ids:
+        inner.setdefault(path[:-1], []).append(path)
+
+    def entries(outer: Path) -> list[MappedField]:
+        return [
+            MappedField(field_id=ids[path], names=[path[-1]], fields=entries(path)) for path in inner.get(outer, ())
+        ]
+
+    return NameMapping(entries(()))
+
+
+def _mapped(entries: Sequence[MappedField], outer: Path) -> Iterator[tuple[Path, int]]:
+    for entry in entries:
+        for name in entry.names:
+            if entry.field_id is not None:
+                yield (*outer, name), entry.field_id
+            yield from _mapped(entry.fields, (*outer, name))
+
+
+def _in_type(kind: IcebergType, outer: Path) -> Iterator[tuple[Path, int]]:
+    match kind:
+        case StructType():
+            inner = [(each.name, each.field_id, each.field_type) for each in kind.fields]
+        case ListType():
+            inner = [(ELEMENT, kind.element_id, kind.element_type)]
+        case MapType():
+            inner = [(KEY, kind.key_id, kind.key_type), (VALUE, kind.value_id, kind.value_type)]
+        case _:
+            inner = []
+    for name, field_id, child in inner:
+        yield (*outer, name), field_id
+        yield from _in_type(child, (*outer, name))
