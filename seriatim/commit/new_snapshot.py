@@ -40,17 +40,20 @@ def write_snapshot(
     return write_snapshots(table, branch, [Step(operation, tuple(added), tuple(removed))], now_ms)
 
 
-def write_snapshots(table: Table, branch: str, steps: Sequence[Step], now_ms: int) -> tuple[TableUpdate, ...]:
+def write_snapshots(
+    table: Table, branch: str, steps: Sequence[Step], now_ms: int, entries: LiveEntries | None = None
+) -> tuple[TableUpdate, ...]:
     """Write one snapshot for each step, each on the one before it and the first on the branch as it was loaded.
 
     Returns the updates that put them on the branch, all in one commit. A step may remove what an earlier one added.
+    `entries` is what an earlier call came to know of the table's manifests, and takes in what this one does.
 
     Raises:
         InvalidChangeError: the table cannot be written, or has no delete files, or there is no step.
         MissingFileError: a removed file is not there when its step comes.
     """
     _require_writable(table, steps)
-    chain = _Chain(table, branch, now_ms, steps)
+    chain = _Chain(table, branch, now_ms, steps, entries)
     updates = [update for step in steps for update in chain.write(step)]
     return *_missing_order(table.metadata), *updates, chain.set_branch()
 
@@ -58,12 +61,14 @@ def write_snapshots(table: Table, branch: str, steps: Sequence[Step], now_ms: in
 class _Chain:
     """Snapshots being written, and the table as it is once the last of them is there."""
 
-    def __init__(self, table: Table, branch: str, now_ms: int, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, table: Table, branch: str, now_ms: int, steps: Sequence[Step], entries: LiveEntries | None
+    ) -> None:
         self._metadata: TableMetadata = table.metadata
         self._branch, self._now_ms = branch, now_ms
         self._head = self._metadata.snapshot_by_name(branch)
         self._manifests: Sequence[ManifestFile] = self._head.manifests(table.io) if self._head is not None else ()
-        self._entries = LiveEntries(table.io, remembers=len(steps) > 1)
+        self._entries = entries or LiveEntries(table.io, remembers=len(steps) > 1)
         self._later = Counter(file.file_path for step in steps for file in step.all_removed)
         self._files = ManifestFiles(table)
         self._number = self._metadata.next_sequence_number()

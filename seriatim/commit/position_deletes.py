@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.typedef import Record
 
 FILE_PATH_ID: Final = 2147483546  # Both are reserved (Iceberg specification, "Position Delete Files").
@@ -18,7 +17,7 @@ POS_ID: Final = 2147483545
 
 
 def position_delete_file(
-    io: FileIO, location: str, spec: PartitionSpec, partition: Record, data_path: str, positions: Iterable[int]
+    io: FileIO, location: str, spec_id: int, partition: Record, data_path: str, positions: Iterable[int]
 ) -> DataFile:
     """Write to `location` that a data file of this partition has lost the rows at these positions, counted from 0.
 
@@ -46,7 +45,7 @@ def position_delete_file(
         lower_bounds={FILE_PATH_ID: data_path.encode()},
         upper_bounds={FILE_PATH_ID: data_path.encode()},
     )
-    file.spec_id = spec.spec_id
+    file.spec_id = spec_id
     return file
 
 

@@ -9,6 +9,7 @@ from pyiceberg.table.snapshots import Operation
 
 from seriatim.commit import private
 from seriatim.commit.chain import Step
+from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.new_snapshot import write_snapshots
 from seriatim.commit.staging import Staged
 
@@ -18,9 +19,14 @@ def submit(table: Table, staged: Staged, branch: str, now_ms: int) -> None:
     submit_steps(table, [Step(_operation(staged), staged.added, staged.removed)], branch, now_ms)
 
 
-def submit_steps(table: Table, steps: Sequence[Step], branch: str, now_ms: int) -> None:
-    """Commit one snapshot for each step on `branch`, in their order and all in one catalog commit."""
-    updates = write_snapshots(table, branch, steps, now_ms)
+def submit_steps(
+    table: Table, steps: Sequence[Step], branch: str, now_ms: int, entries: LiveEntries | None = None
+) -> None:
+    """Commit one snapshot for each step on `branch`, in their order and all in one catalog commit.
+
+    `entries` remembers what manifests list, for whoever commits again and again.
+    """
+    updates = write_snapshots(table, branch, steps, now_ms, entries)
     before = table.metadata
     landed = table.catalog.commit_table(table, (), updates)  # The gate adds what must be so.
     table.metadata, table.metadata_location = landed.metadata, landed.metadata_location

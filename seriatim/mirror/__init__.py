@@ -1,1 +1,7 @@
 """The mirror: the versions of a Delta Lake table as snapshots of an Iceberg table, each exactly once and in order."""
+
+from seriatim.mirror.lookup import delta_version_of, snapshot_of
+from seriatim.mirror.mirroring import Progress, mirror
+from seriatim.mirror.receipt import LandedVersion, MirrorReceipt
+
+__all__ = ["LandedVersion", "MirrorReceipt", "Progress", "delta_version_of", "mirror", "snapshot_of"]

@@ -44,7 +44,7 @@ def of_commit(live: Mapping[str, LiveFile], commit: Commit) -> Difference:
         if there is not None and there.has(remove.deletion_vector):
             wanted[remove.path] = None
     wanted.update((add.path, add) for add in commit.adds)
-    is_data_change = any(action.data_change for action in (*commit.adds, *commit.removes))
+    is_data_change = any(add.data_change for add in commit.adds) or any(gone.data_change for gone in commit.removes)
     return _difference(live, wanted.items(), is_data_change)
 
 

@@ -6,15 +6,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Final
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table.snapshots import Snapshot
 
+from seriatim.commit.live_entries import LiveEntries
+from seriatim.commit.position_deletes import FILE_PATH_ID
 from seriatim.mirror.delta.actions import DeletionVector
-
-_FILE_PATH_ID: Final = 2147483546  # Iceberg spec, "Reserved Field IDs": file_path of a position delete.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +38,14 @@ class Live:
     files: Mapping[str, LiveFile] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, snapshot: Snapshot | None, io: FileIO) -> Live:
-        """Read every manifest of the snapshot."""
+    def at(cls, snapshot: Snapshot | None, io: FileIO, entries: LiveEntries) -> Live:
+        """Return the files of the snapshot; of its manifests, those are read that `entries` does not know."""
         if snapshot is None:
             return cls(None)
         data: dict[str, DataFile] = {}
         deletes: dict[str, DataFile] = {}
         for manifest in snapshot.manifests(io):
-            for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
+            for entry in entries.of(manifest).entries:
                 file = entry.data_file
                 if file.content == DataFileContent.DATA:
                     data[file.file_path] = file
@@ -61,4 +60,4 @@ def digest(vector: DeletionVector) -> str:
 
 
 def _deleted_from(deletes: DataFile) -> str:
-    return deletes.lower_bounds[_FILE_PATH_ID].decode()
+    return deletes.lower_bounds[FILE_PATH_ID].decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -18,13 +18,13 @@ from seriatim.commit.ledger_names import Names
 from seriatim.commit.loop import Call, Settings
 from seriatim.errors import ConflictError
 from seriatim.mirror import target
+from seriatim.mirror.backlog import Backlog, OnGap
 from seriatim.mirror.delta.log import DeltaLog
 from seriatim.mirror.receipt import LandedVersion, MirrorReceipt
-from seriatim.mirror.work import Batch, MirrorWork
+from seriatim.mirror.work import MirrorWork
 from seriatim.system import Clock
 
-OnGap = Literal["fail", "snapshot"]
-BATCH: Final = 100  # Versions per catalog commit, at least.
+Base = tuple[int | None, int | None]  # version and snapshot id; None: the mirror is empty
 _KEEP: Final = RetentionPolicy(snapshots_min=None)
 
 
@@ -83,8 +83,8 @@ def mirror(  # noqa: PLR0913  # Options, by name.
         Names(), MAIN_BRANCH, ANY_BASE, policy, LedgerPolicy(), retention or _KEEP, writer, observer, clock, chance
     )
     latest = log.latest_version()
-    goal = latest if upto is None else min(upto, latest)
-    run = _Run(log, catalog, identifier, settings, goal, latest, batch, on_gap, progress)
+    backlog = Backlog(log, latest if upto is None else min(upto, latest), on_gap)
+    run = _Run(log, catalog, identifier, settings, MirrorWork(backlog, settings, batch), progress)
     run.begin(location, properties or {})
     run.run()
     return run.receipt()
@@ -98,94 +98,74 @@ class _Run:
     catalog: Catalog
     identifier: str | Identifier
     settings: Settings
-    goal: int
-    latest: int
-    batch: int | None
-    on_gap: OnGap
+    work: MirrorWork
     progress: Callable[[Progress], None] | None
     _name: str = field(default="", init=False)
-    _base: tuple[int | None, int | None] = field(default=(None, None), init=False)  # version and snapshot id
+    _base: Base = field(default=(None, None), init=False)
     _landed: list[LandedVersion] = field(default_factory=list, init=False)
     _commits: int = field(default=0, init=False)
     _attempts: int = field(default=0, init=False)
     _conflicts: list[Conflict] = field(default_factory=list, init=False)
-    _version: int | None = field(default=None, init=False)
 
     def begin(self, location: str | None, properties: Mapping[str, str]) -> None:
         """See to it that the table is there, and note what it is at."""
-        table = self._load()
-        if table is None:
-            _, metadata = self.log.head(self.latest)
-            target.create(self.catalog, self.identifier, metadata.id, location, properties)
+        try:
             table = self.catalog.load_table(self.identifier)
-        target.require_apart(table, self.log.source, self.log.root)
-        self._name = ".".join(table.name())
-        at = self._at(table)
+        except NoSuchTableError:
+            table_id = self.work.backlog.latest_metadata().id
+            table = target.create(self.catalog, self.identifier, table_id, location, properties, self.log)
+        target.require_apart(target.name_of(table), table.location(), self.log)
+        self._name = target.name_of(table)
         head = table.metadata.snapshot_by_name(MAIN_BRANCH)
-        self._base = (at, head.snapshot_id if head else None)
-        self._version = at
+        self._base = (self._at(table), head.snapshot_id if head else None)
+        self.work.version = self._base[0]
 
     def run(self) -> None:
         """Land batch after batch until nothing is left."""
-        work = MirrorWork(self.log, self.settings, self.goal, self.batch, self.on_gap)
         while True:
-            before = self._version
+            before = self.work.version
             try:
-                self._land(work)
+                receipt = self._land()
             except ConflictError as err:
-                self._version = self._at(self.catalog.load_table(self.identifier))
-                if self._version == before:
-                    raise
                 self._attempts += err.attempts
+                self.work.version = self._at(self.catalog.load_table(self.identifier))
+                if self.work.version == before:  # Whoever made it lose has not landed what it was to land.
+                    raise
                 continue
-            if not work.has_more:
+            if receipt.is_noop:
                 return
 
-    def _land(self, work: MirrorWork) -> None:
+    def _land(self) -> Receipt:
         call = Call(self.catalog, self.identifier, self.settings)
-        work.begin(call.attempts)
-        receipt = call.run(work)
+        self.work.begin(call.attempts)
+        receipt = call.run(self.work)
         self._attempts += receipt.attempts
         self._conflicts += receipt.conflicts
-        self._version = work.found_version
         if not receipt.is_noop:
-            self._note(receipt, work.landed(receipt))
-        if self.progress is not None and self._version is not None:
-            self.progress(Progress(self._version, self.goal))
-
-    def _note(self, receipt: Receipt, batch: Batch) -> None:
-        self._commits += 1
-        for planned, snapshot_id in zip(batch.planned, receipt.snapshot_ids, strict=True):
-            said = planned.mirrored
-            self._landed.append(
-                LandedVersion(said.version, snapshot_id, said.operation, said.timestamp_ms, said.gap_from)
-            )
-        self._version = batch.planned[-1].mirrored.version
+            self._commits += 1
+            self._landed += [LandedVersion.of(said, id_) for said, id_ in self.work.landed(receipt)]
+        if self.progress is not None and self.work.version is not None:
+            self.progress(Progress(self.work.version, self.work.backlog.goal))
+        return receipt
 
     def receipt(self) -> MirrorReceipt:
         """Return what was done."""
-        base = -1 if self._base[0] is None else self._base[0]
-        ours = {each for landed in self._landed for each in range(landed.gap_from or landed.version, landed.version + 1)}
-        now = base if self._version is None else self._version
+        base_version, base_snapshot_id = self._base
+        ours = {version for landed in self._landed for version in landed.versions}
+        since = range((-1 if base_version is None else base_version) + 1, (self.work.version or 0) + 1)
         return MirrorReceipt(
             source=self.log.source,
             table=self._name,
             landed=tuple(self._landed),
-            found_landed=tuple(version for version in range(base + 1, now + 1) if version not in ours),
-            base_version=self._base[0],
-            base_snapshot_id=self._base[1],
-            version=self._version,
-            delta_version=max(self.latest, self.log.latest_version()),
+            found_landed=tuple(version for version in since if version not in ours),
+            base_version=base_version,
+            base_snapshot_id=base_snapshot_id,
+            version=self.work.version,
+            delta_version=self.log.latest_version(),
             commits=self._commits,
             attempts=self._attempts,
             conflicts=tuple(self._conflicts),
         )
-
-    def _load(self) -> Table | None:
-        try:
-            return self.catalog.load_table(self.identifier)
-        except NoSuchTableError:
-            return None
 
     def _at(self, table: Table) -> int | None:
         said = target.mirrored_at(table, self.log.source)

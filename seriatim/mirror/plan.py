@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
 
-from seriatim.commit.steps import Step, TableForm
-from seriatim.errors import DeltaLogError, MirrorError
+from seriatim.commit.chain import Form as TableForm
+from seriatim.commit.chain import Step
+from seriatim.errors import DeltaLogError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
 from seriatim.mirror.forms.data_files import data_file, needs_row_count
-from seriatim.mirror.forms.schemas import Form, Known, form_of
+from seriatim.mirror.forms.form import Form
+from seriatim.mirror.forms.known import NAME_MAPPING, Known
+from seriatim.mirror.forms.schemas import form_of
 from seriatim.mirror.live import Live, LiveFile, digest
 from seriatim.mirror.words import Mirrored
 
@@ -39,19 +41,20 @@ class Plan:
     def __init__(
         self,
         source: str,
-        table: Table,
+        io: FileIO,
         live: Live,
         known: Known,
         before: tuple[Protocol, Metadata] | None,
         write_deletes: WriteDeletes,
     ) -> None:
         """Begin on a mirror with these `live` files; `before` is the protocol and metadata of the version it is at."""
-        self._source, self._io, self._known = source, table.io, known
+        self._source, self._io, self._known = source, io, known
         self.files: dict[str, LiveFile] = dict(live.files)
         self._write_deletes = write_deletes
-        self._protocol, self._metadata = before or (None, None)
+        self._protocol: Protocol | None = before[0] if before else None
+        self._metadata: Metadata | None = before[1] if before else None
         self._form: Form | None = None  # None: not asked for yet
-        self._current = _current_form(table)
+        self._current: Form | None = None  # None: it is not known that the table has one
 
     def commit(self, commit: Commit) -> Planned:
         """Plan one version.
@@ -72,7 +75,12 @@ class Plan:
         return self._planned(state.version, state.timestamp_ms, None, difference, gap_from)
 
     def _planned(
-        self, version: int, timestamp_ms: int, operation: str | None, difference: Difference, gap_from: int | None = None
+        self,
+        version: int,
+        timestamp_ms: int,
+        operation: str | None,
+        difference: Difference,
+        gap_from: int | None = None,
     ) -> Planned:
         form, metadata = self._form_at(version, operation)
         mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
@@ -108,12 +116,14 @@ class Plan:
         return self._form, self._metadata
 
     def _new_form(self, form: Form) -> TableForm | None:
-        """Return what is to become the table's form; None: it has it."""
-        wanted = TableForm(form.schema, form.spec, {_NAME_MAPPING: form.name_mapping.model_dump_json()})
-        if wanted == self._current:
+        """Return what is to become the table's form; None: the step before has given it that.
+
+        The first step says it anew, whatever the table has: somebody may have changed it.
+        """
+        if form is self._current:
             return None
-        self._current = wanted
-        return wanted
+        self._current = form
+        return TableForm(form.schema, form.spec, {NAME_MAPPING: form.name_mapping.model_dump_json()})
 
     def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
         rows = _row_count(self._io, add.path) if needs_row_count(add) else None
@@ -127,4 +137,4 @@ class Plan:
 def _row_count(io: FileIO, location: str) -> int:
     """Ask the file itself, whose writer left no statistics."""
     with io.new_input(location).open() as stream:
-        return pq.ParquetFile(stream).metadata.num_rows
+        return int(pq.ParquetFile(stream).metadata.num_rows)

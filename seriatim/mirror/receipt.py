@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seriatim.commit import Conflict
+from seriatim.mirror.words import Mirrored
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,16 @@ class LandedVersion:
     operation: str | None  # Delta's word; None: the log does not say
     timestamp_ms: int  # Delta's, since 1970-01-01 UTC
     gap_from: int | None = None  # None: the version alone; else the first of those that the snapshot stands for
+
+    @classmethod
+    def of(cls, said: Mirrored, snapshot_id: int) -> LandedVersion:
+        """Return the version that a snapshot says it is."""
+        return cls(said.version, snapshot_id, said.operation, said.timestamp_ms, said.gap_from)
+
+    @property
+    def versions(self) -> range:
+        """Every version that the snapshot stands for."""
+        return range(self.version if self.gap_from is None else self.gap_from, self.version + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +54,3 @@ class MirrorReceipt:
     def is_noop(self) -> bool:
         """Whether this call left the mirror as it was."""
         return not self.landed
-
-
-def versions(landed: Sequence[LandedVersion]) -> tuple[int, ...]:
-    """Return the versions alone."""
-    return tuple(each.version for each in landed)

@@ -16,6 +16,7 @@ from pyiceberg.typedef import Identifier
 from seriatim.commit.lineage import walk
 from seriatim.commit.retention import GC_ENABLED
 from seriatim.errors import SourceMismatchError
+from seriatim.mirror.delta.log import DeltaLog
 from seriatim.mirror.words import Mirrored
 
 TABLE_ID: Final = "seriatim.mirror-of"
@@ -34,17 +35,27 @@ def create(
     table_id: str,
     location: str | None,
     properties: Mapping[str, str],
-) -> None:
+    log: DeltaLog,
+) -> Table:
     """Create the mirror, empty and without columns; version 0 brings them. Somebody else may have been faster.
 
     Raises:
         NoSuchNamespaceError: the namespace is not there.
+        SourceMismatchError: its place and the Delta table's would lie one within the other.
     """
+    if location is not None:
+        require_apart(str(identifier), location, log)
     said = {**_PROPERTIES, **properties, TABLE_ID: table_id}
     try:
-        catalog.create_table(identifier, Schema(), location=location, properties=said)
+        table = catalog.create_table(identifier, Schema(), location=location, properties=said)
     except TableAlreadyExistsError:
-        return
+        return catalog.load_table(identifier)
+    try:
+        require_apart(name_of(table), table.location(), log)
+    except SourceMismatchError:
+        catalog.drop_table(identifier)  # Nobody has been told of it.
+        raise
+    return table
 
 
 def drop(catalog: Catalog, identifier: str | Identifier, source: str) -> None:
@@ -59,7 +70,7 @@ def drop(catalog: Catalog, identifier: str | Identifier, source: str) -> None:
         return
     if not is_mirror(table.metadata):
         raise SourceMismatchError(
-            ".".join(table.name()),
+            name_of(table),
             source=source,
             reason="it has never been a mirror",
             remedy="Name another table, or drop this one yourself.",
@@ -67,12 +78,17 @@ def drop(catalog: Catalog, identifier: str | Identifier, source: str) -> None:
     catalog.drop_table(identifier)
 
 
+def name_of(table: Table) -> str:
+    """Return the table's name, for messages."""
+    return ".".join(table.name())
+
+
 def is_mirror(metadata: TableMetadata) -> bool:
     """Tell whether the table is, or has been, the mirror of a Delta table."""
     return TABLE_ID in metadata.properties or any(Mirrored.of(each) is not None for each in metadata.snapshots)
 
 
-def require_apart(table: Table, source: str, root: str) -> None:
+def require_apart(name: str, location: str, log: DeltaLog) -> None:
     """Refuse a table whose place and the Delta table's lie one within the other.
 
     Delta's VACUUM deletes what it does not know within its root, and upkeep what it does not know within the table's.
@@ -80,12 +96,12 @@ def require_apart(table: Table, source: str, root: str) -> None:
     Raises:
         SourceMismatchError: they do.
     """
-    ours, theirs = _bare(table.location()), _bare(root)
+    ours, theirs = _bare(location), _bare(log.root)
     if ours.startswith(theirs) or theirs.startswith(ours):
         raise SourceMismatchError(
-            ".".join(table.name()),
-            source=source,
-            reason=f"its location {table.location()} and the Delta table's lie one within the other",
+            name,
+            source=log.source,
+            reason=f"its location {location} and the Delta table's lie one within the other",
             remedy="Give another location, so that neither's clean-up reaches the other's files.",
         )
 
@@ -101,7 +117,7 @@ def mirrored_at(table: Table, source: str) -> Mirrored | None:
         if TABLE_ID in table.metadata.properties:
             return None
         raise SourceMismatchError(
-            ".".join(table.name()),
+            name_of(table),
             source=source,
             reason="it is there, and is no mirror",
             remedy="Name a table that is not there yet.",
@@ -111,7 +127,7 @@ def mirrored_at(table: Table, source: str) -> Mirrored | None:
         return said
     is_ours = any(Mirrored.of(each) is not None for each in walk(table.metadata, head.snapshot_id))
     raise SourceMismatchError(
-        ".".join(table.name()),
+        name_of(table),
         source=source,
         reason=f"somebody else committed snapshot {head.snapshot_id}" if is_ours else "it is there, and is no mirror",
         remedy=(

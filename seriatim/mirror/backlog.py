@@ -1,0 +1,108 @@
+"""What is still to be mirrored: the versions of a Delta table after the one that its mirror is at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from seriatim.errors import DeltaLogError, HistoryGapError, SourceMismatchError
+from seriatim.mirror.delta.actions import DeletionVector, Metadata, Protocol, State
+from seriatim.mirror.delta.log import DeltaLog
+from seriatim.mirror.plan import Plan, Planned
+from seriatim.mirror.words import Mirrored
+
+OnGap = Literal["fail", "snapshot"]
+
+
+@dataclass(slots=True)
+class Backlog:
+    """The versions up to a goal."""
+
+    log: DeltaLog
+    goal: int
+    on_gap: OnGap
+    _heads: dict[int, tuple[Protocol, Metadata]] = field(default_factory=dict, init=False)
+
+    @property
+    def source(self) -> str:
+        """The Delta table, for messages."""
+        return self.log.source
+
+    def has_more(self, version: int | None) -> bool:
+        """Whether a mirror at that version (None: empty) lacks any."""
+        return (-1 if version is None else version) < self.goal
+
+    def require_source(self, table: str, at: Mirrored | None) -> None:
+        """Refuse to go on with the mirror of another Delta table, or of one that has been set back.
+
+        Raises:
+            SourceMismatchError: it is.
+        """
+        if at is None:
+            return
+        latest = self.log.latest_version() if at.version > self.goal else self.goal
+        if at.version > latest:
+            reason = f"it is at version {at.version}, and the Delta table's latest is {latest}"
+        elif (found := self._table_id(at.version)) != at.table_id:
+            reason = f"it mirrors the Delta table with the id {at.table_id}, and the one there has {found}"
+        else:
+            return
+        remedy = "If another Delta table was put in its place, start over (start_over=, --start-over)."
+        raise SourceMismatchError(table, source=self.source, reason=reason, remedy=remedy)
+
+    def plan(self, plan: Plan, version: int | None) -> Iterator[Planned]:
+        """Yield the versions that a mirror at that one lacks, planned one after the other.
+
+        Raises:
+            MirrorError: when its turn comes, a version cannot be mirrored.
+        """
+        after = -1 if version is None else version
+        try:
+            commits = self.log.commits(after, self.goal)
+        except HistoryGapError:
+            if self.on_gap == "fail":
+                raise
+            state = self._oldest_state(after)
+            yield plan.state(state, gap_from=after + 1)
+            commits = self.log.commits(state.version, self.goal)
+        for commit in commits:
+            yield plan.commit(commit)
+
+    def head(self, version: int | None) -> tuple[Protocol, Metadata] | None:
+        """Return the protocol and the metadata of a version; None: the log does not tell, or there is no version."""
+        if version is None:
+            return None
+        if version not in self._heads:
+            try:
+                self._heads = {version: self.log.head(version)}
+            except DeltaLogError:
+                return None
+        return self._heads[version]
+
+    def latest_metadata(self) -> Metadata:
+        """Return the newest metadata."""
+        return self.log.head(self.log.latest_version())[1]
+
+    def deleted_positions(self, vector: DeletionVector) -> pa.Int64Array:
+        """Return which rows of its file a deletion vector deletes."""
+        return self.log.deleted_positions(vector)
+
+    def _table_id(self, version: int) -> str:
+        """Return the Delta table's id at a version, or where the log no longer tells, now."""
+        head = self.head(version)
+        return (head[1] if head else self.latest_metadata()).id
+
+    def _oldest_state(self, after: int) -> State:
+        """Return the oldest state behind the gap from which on every commit up to the goal is there."""
+        first = self.log.first_commit()
+        failure: DeltaLogError | None = None
+        for version in range(max(after + 1, (self.goal if first is None else first) - 1), self.goal + 1):
+            try:
+                return self.log.state(version)
+            except DeltaLogError as err:
+                failure = failure or err
+        assert failure is not None  # The goal is beyond `after`.
+        raise failure
