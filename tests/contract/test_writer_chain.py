@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyiceberg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -128,6 +129,7 @@ def test_position_deletes_are_added_replaced_and_removed(target: Bank, story: St
     assert head.summary["total-delete-files"] == "1"
 
 
+@pytest.mark.skipif(pyiceberg.__version__.startswith("0.10."), reason="PyIceberg 0.10 applies only newer delete files")
 def test_rows_can_be_deleted_in_the_snapshot_that_adds_them(target: Bank, story: Story) -> None:
     """A delete file applies to what is as old as itself."""
     file = story.write([{ID: id_, KIND: "cash"} for id_ in (1, 2, 3)])

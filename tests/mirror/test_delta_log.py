@@ -223,6 +223,25 @@ def test_a_remove_needs_no_more_than_a_path(tmp_path: Path) -> None:
     assert not commit.removes[0].data_change
 
 
+def test_rows_change_unless_it_is_denied(tmp_path: Path) -> None:
+    """A version that is wrongly taken for a rearrangement would be hidden from incremental readers."""
+    commit = only(tmp_path, {"add": {"path": "a", "size": 1}}, {"remove": {"path": "b"}}, add("c", dataChange=False))
+
+    assert [added.data_change for added in commit.adds] == [True, False]
+    assert commit.removes[0].data_change
+
+
+def test_a_damaged_deletion_vector_is_refused_with_its_version(tmp_path: Path) -> None:
+    vector = {"storageType": "u", "pathOrInlineDv": "x" * 20, "offset": 1, "sizeInBytes": 36, "cardinality": 2}
+    commit = only(tmp_path, add("a", deletionVector=vector))
+    described = commit.adds[0].deletion_vector
+    assert described is not None
+
+    with pytest.raises(DeltaLogError) as refused:
+        open_log(tmp_path).deleted_positions(described, commit.version)
+    assert (refused.value.source, refused.value.version) == (str(tmp_path), 0)
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [

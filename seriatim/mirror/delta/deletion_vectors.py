@@ -32,8 +32,10 @@ class _DamagedError(ValueError):
     """The deletion vector is not what the protocol says or its descriptor promises."""
 
 
-def positions(vector: DeletionVector, root: str, read: ReadRange) -> pa.Int64Array:
-    """Return which rows are deleted, counted from 0, in order.
+def positions(
+    vector: DeletionVector, root: str, read: ReadRange, *, source: str | None = None, version: int | None = None
+) -> pa.Int64Array:
+    """Return which rows are deleted, counted from 0, in order; `source` and `version` are for the message.
 
     Raises:
         DeltaLogError: it cannot be read, is damaged, or is not what its descriptor says.
@@ -44,7 +46,7 @@ def positions(vector: DeletionVector, root: str, read: ReadRange) -> pa.Int64Arr
             raise _DamagedError(f"it deletes {len(rows)} rows, and should delete {vector.cardinality}")
     except (ValueError, OSError) as err:
         reason = f"the deletion vector {vector.unique_id!r} is unreadable: {one_line(err)}"
-        raise DeltaLogError(root, version=None, reason=reason) from err
+        raise DeltaLogError(source or root, version=version, reason=reason) from err
     return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows.to_array())])
 
 

@@ -107,13 +107,15 @@ class DeltaLog:
             protocol, metadata = actions.protocol or protocol, actions.metadata or metadata
         return self._require_head(protocol, metadata, version)
 
-    def deleted_positions(self, vector: DeletionVector) -> pa.Int64Array:
+    def deleted_positions(self, vector: DeletionVector, version: int | None = None) -> pa.Int64Array:
         """Return which rows of its file a deletion vector deletes, counted from 0, in order.
+
+        `version` is the one that is being read, for the message (None: not known).
 
         Raises:
             DeltaLogError: it cannot be read or is damaged.
         """
-        return positions(vector, self.root, self._storage.read_range)
+        return positions(vector, self.root, self._storage.read_range, source=self.source, version=version)
 
     def _list(self) -> tuple[Listing, int]:
         """Return what lies in the log, and the newest version."""

@@ -1,7 +1,7 @@
 r"""Reads partition values as a Delta log has them (Delta protocol, "Partition Value Serialization").
 
 None and "" are both null, for strings too. A timestamp without a time zone is in the zone of whoever wrote it, which
-nothing tells: it is taken for UTC, as delta-rs and the Delta kernel do and write. A binary value is either what delta-rs
+nothing tells: it is taken for UTC, as delta-rs and the Delta kernel do and write. A binary is either what delta-rs
 writes, an escape such as `\u0061` for each byte, or what Spark writes, the bytes as text; one that Spark has spoilt,
 because its bytes are no text, is refused.
 """

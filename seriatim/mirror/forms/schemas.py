@@ -8,9 +8,9 @@ names, and a name can have but one id. Readers take the schema of the snapshot t
 older version, nor are the values of partition columns in any file, and PyIceberg refuses to read a file that lacks a
 required column, although the partition says what it is; and no reader lets an optional column become required.
 
-**Lists and maps under column mapping** need ids of their own for what they hold, which Delta gives with IcebergCompatV2.
-Without, Spark's files have ids on the columns and none within: PyIceberg reads them by name, but DuckDB 1.5 returns NULL
-for every element of a list, and fails on a map.
+**Lists and maps under column mapping** need ids for what they hold, which Delta gives with IcebergCompatV2. Without,
+Spark's files have ids on the columns and none within: PyIceberg reads them by name, but DuckDB 1.5 returns NULL for
+every element of a list, and fails on a map.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyiceberg.schema import Schema, index_by_name
+from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from seriatim.errors import DeltaLogError, UnsupportedFeatureError
@@ -71,9 +71,8 @@ class _Columns:
         """Return the schema: an earlier one if it is the same."""
         fields = self._struct(self._metadata.schema, (), ()).fields
         next_id = max((schema.schema_id for schema in self._known.schemas), default=-1) + 1
-        schema = Schema(*fields, schema_id=next_id)
         try:
-            index_by_name(schema)
+            schema = Schema(*fields, schema_id=next_id)
         except ValueError as err:
             raise self.refusal(f"names that Iceberg cannot tell apart ({err})", ()) from err
         return next((earlier for earlier in self._known.schemas if earlier == schema), schema)
