@@ -210,7 +210,8 @@ class UnsupportedFeatureError(MirrorError):
         by = f" ({operation})" if operation else ""
         at = f" in column {column!r}" if column is not None else ""
         super().__init__(
-            f"{source}: {where}{by} uses {feature}{at}, which cannot be mirrored; versions before it can (upto=)."
+            f"{source}: {where}{by} uses {feature}{at}, which cannot be mirrored"
+            + (f"; the versions up to {version - 1} can." if version else ".")
         )
         self.source, self.version, self.feature, self.column = source, version, feature, column
         self.operation = operation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
@@ -126,15 +127,18 @@ class Plan:
         return TableForm(form.schema, form.spec, {NAME_MAPPING: form.name_mapping.model_dump_json()})
 
     def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
-        rows = _row_count(self._io, add.path) if needs_row_count(add) else None
+        rows = self._row_count(version, add.path) if needs_row_count(add) else None
         return data_file(self._source, version, add, form, metadata, rows)
 
     def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
         assert add.deletion_vector is not None
         return self._write_deletes(file, add.deletion_vector, digest(add.deletion_vector))
 
-
-def _row_count(io: FileIO, location: str) -> int:
-    """Ask the file itself, whose writer left no statistics."""
-    with io.new_input(location).open() as stream:
-        return int(pq.ParquetFile(stream).metadata.num_rows)
+    def _row_count(self, version: int, location: str) -> int:
+        """Ask the file itself, whose writer left no statistics."""
+        try:
+            with self._io.new_input(location).open() as stream:
+                return int(pq.ParquetFile(stream).metadata.num_rows)
+        except (OSError, pa.ArrowException) as err:
+            reason = f"the log does not say how many rows {location} has, and the file cannot be read ({err})"
+            raise DeltaLogError(self._source, version=version, reason=reason) from err

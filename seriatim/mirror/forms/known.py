@@ -19,6 +19,13 @@ from seriatim.mirror.forms.form import Form
 
 NAME_MAPPING: Final = TableProperties.DEFAULT_NAME_MAPPING
 
+_CHANGE_TYPE: Final = MappedField(field_id=2147483543, names=["_change_type"], fields=[])
+"""Delta's writers leave this column in data files where the change data feed is on, though it is none of the table's.
+
+PyIceberg reads no file that has a column without an id. This is the one that Iceberg has set apart for that name.
+"""
+_RESERVED: Final = 2147483447  # Ids above it are no column's (Iceberg specification, "Reserved Field IDs").
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -88,13 +95,14 @@ def name_mapping(ids: Mapping[Path, int]) -> NameMapping:
             MappedField(field_id=ids[path], names=[path[-1]], fields=entries(path)) for path in inner.get(outer, ())
         ]
 
-    return NameMapping(entries(()))
+    reserved = [] if ("_change_type",) in ids else [_CHANGE_TYPE]
+    return NameMapping([*entries(()), *reserved])
 
 
 def _mapped(entries: Sequence[MappedField], outer: Path) -> Iterator[tuple[Path, int]]:
     for entry in entries:
         for name in entry.names:
-            if entry.field_id is not None:
+            if entry.field_id is not None and entry.field_id <= _RESERVED:
                 yield (*outer, name), entry.field_id
             yield from _mapped(entry.fields, (*outer, name))
 
