@@ -14,6 +14,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import summary
 from seriatim.commit.deferral import Deferral
+from seriatim.commit.double_partitions import require_exact
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
@@ -79,7 +80,7 @@ class _PinnedWork:
     rebases = 0
 
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
-        del table  # The handle to write through is passed to `write`, behind the gate.
+        require_exact(table)  # The handle to write through is passed to `write`, behind the gate.
         if self.before is not None and self.before != pin:
             moved = (self.before.snapshot_id, pin.snapshot_id)
             self.settings.observer.notify(Reapplied(self.name, attempt, *moved))
