@@ -312,10 +312,41 @@ def test_what_lists_and_maps_hold_has_the_nested_ids(key: str) -> None:
 
 def test_a_mapped_list_without_nested_ids_is_refused_by_name() -> None:
     """DuckDB would read NULL for each of its elements."""
-    with pytest.raises(UnsupportedFeatureError, match="column mapping") as refused:
+    with pytest.raises(UnsupportedFeatureError, match="none for the element") as refused:
         form(table(mapped("s", "col-s", 1, struct(mapped("l", "col-l", 2, LONG))), configuration=MAPPED))
 
     assert refused.value.column == "s.l"
+
+
+def test_ids_that_are_in_the_files_are_taken_without_column_mapping_too() -> None:
+    """delta-rs keeps those of the Parquet that its rows were read from, and readers would trust them before names."""
+    got = form(
+        table(
+            field("a", "long", **{"parquet.field.id": 2}),
+            field("s", struct(field("x", "long", **{"parquet.field.id": 9})), **{"parquet.field.id": 1}),
+        )
+    )
+
+    assert ids(got) == {"a": 2, "s": 1, "s.x": 9}
+
+
+@pytest.mark.parametrize(
+    ("second", "column"),
+    [
+        (field("b", "long"), "b"),
+        (field("b", LONG, **{"parquet.field.id": 2}), "b"),
+        (field("b", struct(field("x", "long")), **{"parquet.field.id": 2}), "b.x"),
+        (field("b", "long", **{"parquet.field.id": 1}), "b"),
+    ],
+)
+def test_ids_in_the_files_that_are_not_on_everything_or_not_unique_are_refused(
+    second: dict[str, object], column: str
+) -> None:
+    """DuckDB reads NULL for what has no id in a file that has some."""
+    with pytest.raises(UnsupportedFeatureError, match="field id") as refused:
+        form(table(field("a", "long", **{"parquet.field.id": 1}), second))
+
+    assert refused.value.column == column
 
 
 def test_column_mapping_that_agrees_with_the_ids_given_goes_on() -> None:
@@ -354,7 +385,7 @@ def test_ids_that_come_later_can_be_put_aside_from_the_beginning() -> None:
 
 
 def test_nothing_is_put_aside_for_a_table_without_column_mapping() -> None:
-    """What it has of ids means nothing."""
+    """What is left of one means nothing."""
     later = table(mapped("a", "a", 9, "long"))
 
     assert Known.nothing().preferring(later) == Known.nothing()
