@@ -1,4 +1,4 @@
-"""The oracle of the mirror: what deltalake reads of a Delta table, against what Iceberg's readers make of its mirror."""
+"""The oracle of the mirror: what deltalake reads of a Delta table, against what Iceberg's readers read of it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
+from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.errors import DeltaLogError, HistoryGapError, MirrorError, UnsupportedFeatureError
 from seriatim.mirror import mirror, snapshot_of
@@ -122,7 +124,7 @@ def test_it_is_mirrored_equal_or_refused(catalog: Catalog, source: Path) -> None
     table = catalog.load_table("mirrors.it")
     for version in range(expected.first, expected.last + 1):
         _require_equal(source, version, table, expected)
-    if expected.has_files:
+    if expected.has_files and not expected.is_wrapped:
         _require_found(table)
 
 
@@ -132,13 +134,17 @@ def _require_equal(source: Path, version: int, table: Table, expected: Expected)
     opened = open_version(source, version)
     if opened is None:
         return  # deltalake cannot say what it is; those that it cannot open are few, and listed in the documentation.
-    files = table.inspect.data_files(snapshot_id=snapshot.snapshot_id)["file_path"].to_pylist()
-    assert sorted(files) == sorted(opened.file_uris())
+    assert _data_files(table, snapshot) == sorted(opened.file_uris())
     if expected.has_files:
         want = delta_table(opened)
         require_same_rows(iceberg_table(table, snapshot.snapshot_id), want)
         if not expected.is_wrapped:
             require_same_rows(read_with_duckdb(table, snapshot.snapshot_id), want)
+
+
+def _data_files(table: Table, snapshot: Snapshot) -> list[str]:
+    entries = (entry for each in snapshot.manifests(table.io) for entry in each.fetch_manifest_entry(table.io))
+    return sorted(each.data_file.file_path for each in entries if each.data_file.content == DataFileContent.DATA)
 
 
 def test_times_that_arrow_wraps_are_right_in_the_mirror(catalog: Catalog) -> None:
