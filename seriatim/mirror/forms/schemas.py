@@ -67,7 +67,7 @@ class _Columns:
         self._is_numbered = self._is_mapped or bool(delta_schema.given_ids(metadata))
         self.ids = dict(known.ids)
         self._paths = {field_id: path for path, field_id in known.ids.items()}
-        self._last = max(known.last_column_id, delta_schema.mapped_id_max(metadata))
+        self._last = known.last_column_id
 
     def schema(self) -> Schema:
         """Return the schema: an earlier one if it is the same."""
