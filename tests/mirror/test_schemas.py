@@ -248,6 +248,14 @@ def test_ids_are_known_from_the_schemas_where_the_name_mapping_is_gone() -> None
     assert found.last_column_id == 9
 
 
+def test_a_table_without_columns_has_a_form() -> None:
+    """A streaming table may be made before its columns are known."""
+    empty = form(table())
+
+    assert not empty.schema.fields
+    assert parse_mapping_from_json(empty.name_mapping.model_dump_json()) == empty.name_mapping
+
+
 def test_an_earlier_schema_is_used_again() -> None:
     """Iceberg knows schemas by their id."""
     one, two = table(field("a", "long")), table(field("a", "long"), field("b", "long"))

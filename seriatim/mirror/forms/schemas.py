@@ -45,7 +45,7 @@ def form_of(source: str, version: int, metadata: Metadata, known: Known) -> Form
     partitioned_by = [_partition_column(source, version, name, schema) for name in metadata.partition_columns]
     for column in partitioned_by:
         if not column.field_type.is_primitive:
-            raise columns.refusal(f"partitions by {column.field_type}", (column.name,))
+            raise columns.refusal(f"a partition by {column.field_type}", (column.name,))
     return Form(schema, spec_of(partitioned_by, schema.fields, known), name_mapping(columns.ids))
 
 
@@ -67,7 +67,7 @@ class _Columns:
         self._is_numbered = self._is_mapped or bool(delta_schema.given_ids(metadata))
         self.ids = dict(known.ids)
         self._paths = {field_id: path for path, field_id in known.ids.items()}
-        self._last = max(known.last_column_id, delta_schema.mapped_id_max(metadata))
+        self._last = known.last_column_id
 
     def schema(self) -> Schema:
         """Return the schema: an earlier one if it is the same."""
@@ -123,7 +123,7 @@ class _Columns:
             at = (*inner, name)
             nested_id = column.nested_ids.get(".".join(at))
             if self._is_numbered and nested_id is None:
-                raise self.refusal(f"field ids in its files, but none for the {name} of a {kind['type']},", names)
+                raise self.refusal(f"field ids in its files, but none for the {name} of the {kind['type']},", names)
             ids[name] = self._id((*path, name), (*names, name), nested_id)
             types[name] = self._kind(child, column, at, (*path, name), (*names, name))
         if kind["type"] == "array":
