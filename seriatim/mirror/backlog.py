@@ -24,6 +24,7 @@ class Backlog:
     log: DeltaLog
     goal: int
     on_gap: OnGap
+    _latest: Metadata | None = field(default=None, init=False)  # None: not asked for yet
     _heads: dict[int, tuple[Protocol, Metadata]] = field(default_factory=dict, init=False)
 
     @property
@@ -83,8 +84,10 @@ class Backlog:
         return self._heads[version]
 
     def latest_metadata(self) -> Metadata:
-        """Return the newest metadata."""
-        return self.log.head(self.log.latest_version())[1]
+        """Return the newest metadata, as it was when this was asked for first."""
+        if self._latest is None:
+            self._latest = self.log.head(self.log.latest_version())[1]
+        return self._latest
 
     def deleted_positions(self, vector: DeletionVector) -> pa.Int64Array:
         """Return which rows of its file a deletion vector deletes."""

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
+from pyiceberg.types import DoubleType
 
 from seriatim.commit.chain import Form as TableForm
 from seriatim.commit.chain import Step
-from seriatim.errors import DeltaLogError
+from seriatim.commit.double_partitions import is_kept, narrowed
+from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
@@ -112,9 +114,15 @@ class Plan:
             raise DeltaLogError(self._source, version=version, reason="nothing tells the table's schema by then")
         if self._form is None:
             require_readable(self._source, version, self._protocol, self._metadata, operation)
-            self._form = form_of(self._source, version, self._metadata, self._known)
+            self._form = self._translated(version, self._metadata, operation)
             self._known = self._known.with_form(self._form)
         return self._form, self._metadata
+
+    def _translated(self, version: int, metadata: Metadata, operation: str | None) -> Form:
+        try:
+            return form_of(self._source, version, metadata, self._known)
+        except UnsupportedFeatureError as err:
+            raise err.by(operation) from err
 
     def _new_form(self, form: Form) -> TableForm | None:
         """Return what is to become the table's form; None: the step before has given it that.
@@ -128,7 +136,18 @@ class Plan:
 
     def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
         rows = self._row_count(version, add.path) if needs_row_count(add) else None
-        return data_file(self._source, version, add, form, metadata, rows)
+        file = data_file(self._source, version, add, form, metadata, rows)
+        self._require_kept(version, file, form)
+        return file
+
+    def _require_kept(self, version: int, file: DataFile, form: Form) -> None:
+        """Refuse a partition value that PyIceberg would read as another."""
+        for position, field in enumerate(form.spec.fields):
+            value = file.partition[position]
+            if isinstance(form.schema.find_type(field.source_id), DoubleType) and not (value is None or is_kept(value)):
+                column = form.schema.find_column_name(field.source_id)
+                feature = f"the partition value {value!r}, which this PyIceberg reads as {narrowed(value)!r},"
+                raise UnsupportedFeatureError(self._source, version=version, feature=feature, column=column)
 
     def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
         assert add.deletion_vector is not None

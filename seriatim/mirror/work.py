@@ -151,7 +151,7 @@ class MirrorWork:
 
     def _known(self, table: Table) -> Known:
         known = Known.of(table.metadata)
-        return known.preferring(self.backlog.latest_metadata()) if not known.ids else known
+        return known.preferring(self.backlog.latest_metadata())
 
     def _write_deletes(self, table: Table, io: FileIO, file: DataFile, vector: DeletionVector, prefix: str) -> DataFile:
         location = table.location_provider().new_data_location(f"{prefix}-{new_id()}.parquet")
