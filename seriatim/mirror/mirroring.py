@@ -45,6 +45,7 @@ def mirror(  # noqa: PLR0913  # Options, by name.
     batch: int | None = None,
     on_gap: OnGap = "fail",
     start_over: bool = False,
+    check_files: bool = False,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -64,7 +65,8 @@ def mirror(  # noqa: PLR0913  # Options, by name.
 
     Up to `batch` versions land in one catalog commit, by default as many as keep the cost per version even. The table
     is created when it is absent, at `location` and with `properties`, which must lie outside the Delta table. No Delta
-    file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows.
+    file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows; with
+    `check_files`, the footer of each that is added is read, so that field ids of which the log says nothing are noticed.
     Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over` drops the
     mirror from the catalog first, and makes a new history.
 
@@ -84,7 +86,7 @@ def mirror(  # noqa: PLR0913  # Options, by name.
     )
     latest = log.latest_version()
     backlog = Backlog(log, latest if upto is None else min(upto, latest), on_gap)
-    run = _Run(log, catalog, identifier, settings, MirrorWork(backlog, settings, batch), progress)
+    run = _Run(log, catalog, identifier, settings, MirrorWork(backlog, settings, batch, check_files), progress)
     run.begin(location, properties or {})
     run.run()
     return run.receipt()

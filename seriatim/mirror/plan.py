@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 from pyiceberg.types import DoubleType
@@ -18,6 +16,7 @@ from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
+from seriatim.mirror.footers import read_footer
 from seriatim.mirror.forms.data_files import data_file, needs_row_count
 from seriatim.mirror.forms.form import Form
 from seriatim.mirror.forms.known import NAME_MAPPING, Known
@@ -49,11 +48,13 @@ class Plan:
         known: Known,
         before: tuple[Protocol, Metadata] | None,
         write_deletes: WriteDeletes,
+        *,
+        checks_files: bool,
     ) -> None:
         """Begin on a mirror with these `live` files; `before` is the protocol and metadata of the version it is at."""
         self._source, self._io, self._known = source, io, known
         self.files: dict[str, LiveFile] = dict(live.files)
-        self._write_deletes = write_deletes
+        self._write_deletes, self._checks_files = write_deletes, checks_files
         self._protocol: Protocol | None = before[0] if before else None
         self._metadata: Metadata | None = before[1] if before else None
         self._form: Form | None = None  # None: not asked for yet
@@ -135,7 +136,11 @@ class Plan:
         return TableForm(form.schema, form.spec, {NAME_MAPPING: form.name_mapping.model_dump_json()})
 
     def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
-        rows = self._row_count(version, add.path) if needs_row_count(add) else None
+        rows: int | None = None
+        if self._checks_files or needs_row_count(add):
+            footer = read_footer(self._source, version, self._io, add.path)
+            footer.require_ids(self._source, version, add.path, self._known.ids)
+            rows = footer.rows
         file = data_file(self._source, version, add, form, metadata, rows)
         self._require_kept(version, file, form)
         return file
@@ -152,12 +157,3 @@ class Plan:
     def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
         assert add.deletion_vector is not None
         return self._write_deletes(file, add.deletion_vector, digest(add.deletion_vector))
-
-    def _row_count(self, version: int, location: str) -> int:
-        """Ask the file itself, whose writer left no statistics."""
-        try:
-            with self._io.new_input(location).open() as stream:
-                return int(pq.ParquetFile(stream).metadata.num_rows)
-        except (OSError, pa.ArrowException) as err:
-            reason = f"the log does not say how many rows {location} has, and the file cannot be read ({err})"
-            raise DeltaLogError(self._source, version=version, reason=reason) from err

@@ -55,6 +55,7 @@ class MirrorWork:
     backlog: Backlog
     settings: Settings
     batch: int | None  # versions per catalog commit; None: `BATCH`
+    checks_files: bool
     version: int | None = field(default=None, init=False)  # that the mirror is at, as far as is known
     _attempts: Attempts | None = field(default=None, init=False)  # type: ignore[type-arg]  # None: no call yet
     _pin: Pin | None = field(default=None, init=False)  # that `_batch` was planned on
@@ -116,6 +117,7 @@ class MirrorWork:
                 self._known(table),
                 self.backlog.head(self.version),
                 partial(self._write_deletes, table, recorder),
+                checks_files=self.checks_files,
             )
             planned = tuple(self._versions(plan, len(table.metadata.snapshots)))
         except Exception:
