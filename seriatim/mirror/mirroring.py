@@ -66,9 +66,9 @@ def mirror(  # noqa: PLR0913  # Options, by name.
     Up to `batch` versions land in one catalog commit, by default as many as keep the cost per version even. The table
     is created when it is absent, at `location` and with `properties`, which must lie outside the Delta table. No Delta
     file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows;
-    with `check_files`, the footer of each that is added is read, and field ids of which the log says nothing are refused.
-    Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over` drops the
-    mirror from the catalog first, and makes a new history.
+    with `check_files`, the footer of each that is added is read, and field ids of which the log says nothing are
+    refused. Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over`
+    drops the mirror from the catalog first, and makes a new history.
 
     Raises:
         HistoryGapError: versions to be mirrored are gone from the log, and `on_gap` is "fail".
