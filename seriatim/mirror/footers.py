@@ -1,8 +1,8 @@
 """What a data file says of itself: read where the log leaves it out, or where files are to be checked.
 
-A file may bear field ids of which the log knows nothing: rows that Arrow read from an Iceberg or Spark file bring theirs
-along when they are appended to a plain Delta table. Iceberg's readers trust them before any name, and would take one
-column for another.
+A file may bear field ids of which the log knows nothing: rows that Arrow read from an Iceberg or Spark file bring
+theirs along when they are appended to a plain Delta table. Iceberg's readers trust them before any name, and would take
+one column for another.
 """
 
 from __future__ import annotations
