@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+import pyiceberg
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 from pyiceberg.types import DoubleType
@@ -23,6 +25,9 @@ from seriatim.mirror.forms.known import NAME_MAPPING, Known
 from seriatim.mirror.forms.schemas import form_of
 from seriatim.mirror.live import Live, LiveFile, digest
 from seriatim.mirror.words import Mirrored
+
+_APPLIES_DELETES_AT_ONCE: Final = not pyiceberg.__version__.startswith("0.10.")
+"""Whether PyIceberg applies a position delete to a data file of the same snapshot, as the specification has it."""
 
 WriteDeletes = Callable[[DataFile, DeletionVector, str], DataFile]
 """Writes position deletes on a data file, to a file whose name begins with the text."""
@@ -90,6 +95,9 @@ class Plan:
         mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
         added = [(add, self._data_file(version, add, form, metadata)) for add in difference.added]
         vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
+        if vectors and not _APPLIES_DELETES_AT_ONCE:
+            feature = "a file that is added with a deletion vector, which PyIceberg 0.10 would not apply,"
+            raise UnsupportedFeatureError(self._source, version=version, feature=feature, operation=operation)
         vectors += [(add, there.data) for there, add in difference.redeleted if add.deletion_vector is not None]
         deletes = {add.path: self._deletes(add, file) for add, file in vectors}
         gone = [*difference.removed, *(there for there, _ in difference.redeleted)]

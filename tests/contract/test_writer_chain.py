@@ -132,7 +132,9 @@ def test_rows_can_be_deleted_in_the_snapshot_that_adds_them(target: Bank, story:
     file = story.write([{ID: id_, KIND: "cash"} for id_ in (1, 2, 3)])
     io = target.table().io
     location = f"file://{story.folder}/deletes.parquet"
-    deletes = position_delete_file(io, location, target.table().spec(), file.partition, file.file_path, [2, 0, 2])
+    deletes = position_delete_file(
+        io, location, target.table().spec().spec_id, file.partition, file.file_path, [2, 0, 2]
+    )
 
     (id_,) = land(target, [Step(Operation.APPEND, added=(file,), added_deletes=(deletes,))]).snapshot_ids
 
@@ -145,7 +147,9 @@ def test_positions_that_are_none_are_refused(target: Bank, tmp_path: Path, posit
     table = target.table()
 
     with pytest.raises(ValueError, match="positions"):
-        position_delete_file(table.io, f"file://{tmp_path}/d", table.spec(), data_file("x").partition, "x", positions)
+        position_delete_file(
+            table.io, f"file://{tmp_path}/d", table.spec().spec_id, data_file("x").partition, "x", positions
+        )
 
     assert not (tmp_path / "d").exists()
 
@@ -279,7 +283,7 @@ def test_a_file_that_is_not_there_when_its_step_comes_is_refused(target: Bank, s
 def test_files_of_the_wrong_kind_are_refused(target: Bank, tmp_path: Path, place: str) -> None:
     table, file = target.table(), data_file("x")
     if not place.endswith("deletes"):
-        file = position_delete_file(table.io, f"file://{tmp_path}/d", table.spec(), file.partition, "x", [0])
+        file = position_delete_file(table.io, f"file://{tmp_path}/d", table.spec().spec_id, file.partition, "x", [0])
 
     with pytest.raises(ValueError, match="expected"):
         replace(Step(Operation.OVERWRITE), **{place: (file,)})  # type: ignore[arg-type]  # Each of these is a tuple.
