@@ -95,7 +95,10 @@ CONTRACT = {
     ),
     "0.12": MAIN,
 }
-LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"])
+MUTATION = Environment(
+    ".venv-mutation", "requirements/mutation.txt", ("pyproject.toml", "--extra", "sql", "--group", "mutation")
+)
+LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"], MUTATION)
 
 
 # Recipes
@@ -159,6 +162,11 @@ def mutants(args: Sequence[str]) -> int:
     return python(MAIN, "-m", "tests.mutants", *args)
 
 
+def mutation(args: Sequence[str]) -> int:
+    """[--sample 20] [--seed S] Mutates a sample of the core, and says which mutants no test notices; not in CI."""
+    return python(MUTATION, "-m", "tests.mutation", *args)
+
+
 def soak(args: Sequence[str]) -> int:
     """[--minutes 30] A table under load, with kills and upkeep beside it, judged and reported; not in CI."""
     return python(MAIN, "-m", "soak", *args)
@@ -189,7 +197,7 @@ def lock(args: Sequence[str]) -> int:
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
     recipe.__name__: recipe
-    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, soak, bench, lock)
+    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, bench, lock)
 }
 
 

@@ -397,4 +397,11 @@ SABOTAGES: Final = (
         "pass",
         *SEES_CHAINS,
     ),
+    _one(
+        "commit_with_retry records the balance for the sum that it adds",
+        "account",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new - balance})",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new})",
+        "tests/contract/test_audit_account.py",
+    ),
 )
