@@ -53,6 +53,16 @@ class Backlog:
         remedy = "If another Delta table was put in its place, start over (start_over=, --start-over)."
         raise SourceMismatchError(table, source=self.source, reason=reason, remedy=remedy)
 
+    def require_beginning(self) -> None:
+        """See to it that a new mirror could be begun, before the old one goes.
+
+        Raises:
+            MirrorError: it could not.
+        """
+        self.latest_metadata()
+        if self.on_gap == "fail":
+            self.log.commits(-1, self.goal)
+
     def plan(self, plan: Plan, version: int | None) -> Iterator[Planned]:
         """Yield the versions that a mirror at that one lacks, planned one after the other.
 
