@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile
 
 from seriatim.commit.chain import Form as TableForm
 from seriatim.commit.chain import Step
-from seriatim.errors import DeltaLogError
+from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
@@ -63,6 +63,12 @@ class Plan:
         Raises:
             MirrorError: it cannot be mirrored, or not be read.
         """
+        try:
+            return self._commit(commit)
+        except UnsupportedFeatureError as err:
+            raise err.of(commit.operation) from err.__cause__
+
+    def _commit(self, commit: Commit) -> Planned:
         self._protocol = commit.protocol or self._protocol
         if commit.metadata is not None or commit.protocol is not None:
             self._metadata = commit.metadata or self._metadata

@@ -118,7 +118,7 @@ class MirrorWork:
 
     def _planned(self, table: Table) -> _Batch | None:
         at = target.mirrored_at(table, self.backlog.source)
-        self.backlog.require_source(target.name_of(table), at)
+        self.backlog.require_source(target.name_of(table), at, table.properties.get(target.TABLE_ID))
         self.version = at.version if at else None
         if not self.backlog.has_more(self.version):
             return None

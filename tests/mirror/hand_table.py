@@ -43,6 +43,7 @@ class HandTable:
     table_id: str = "a-table"
     files: dict[str, list[int]] = field(default_factory=dict)  # the ids in each file that was ever written
     states: list[Live] = field(default_factory=list)
+    delay_ms: int = 0  # of what is written from now on, by the clock of the writer
     _next_id: int = 1
 
     def __post_init__(self) -> None:
@@ -97,9 +98,10 @@ class HandTable:
     def rewrite(self, paths: Sequence[str], operation: str = "OPTIMIZE") -> str:
         """Write the rows that are left of these files to a new one: no row changes."""
         live = self.live
-        ids = [id_ for path in paths for at, id_ in enumerate(self.files[path]) if at not in live.pop(path)]
+        ids = [id_ for path in paths for at, id_ in enumerate(self.files[path]) if at not in live[path]]
+        kept = {path: gone for path, gone in live.items() if path not in paths}
         path = self._write(ids)
-        self.change({**live, path: NO_ROWS}, operation=operation, data_change=False)
+        self.change({**kept, path: NO_ROWS}, operation=operation, data_change=False)
         return path
 
     def restore(self, version: int) -> None:
@@ -170,7 +172,7 @@ class HandTable:
 
     def _commit(self, live: Live, *actions: Action, operation: str) -> None:
         version = len(self.states)
-        write_commit(self.path, version, info(operation=operation, timestamp=1_000 * (version + 1)), *actions)
+        write_commit(self.path, version, info(operation=operation, timestamp=1_000 * (version + 1) + self.delay_ms), *actions)
         self.states.append(dict(live))
 
 
