@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
+from seriatim.commit import RetryPolicy
 from seriatim.mirror import MirrorReceipt, mirror
 from tests.faults.bank import Bank
-from tests.faults.catalog import FaultyCatalog
+from tests.faults.catalog import Fault, FaultyCatalog, Landing
 from tests.faults.clock import ManualClock
 
 
@@ -52,6 +55,12 @@ class Target(Bank):
             return mirror(source.uri, catalog, self.identifier, **options)
         with self.rival() as own:
             return mirror(source.uri, own, self.identifier, **options)
+
+    def make_empty(self, source: Source) -> None:
+        """Leave what a run leaves that fails at its first commit: a table without any version."""
+        fault = Fault(CommitStateUnknownException("reported by the double"), Landing.NEVER)
+        with pytest.raises(CommitStateUnknownException):
+            self.mirror(source, self.connect().fail(fault), policy=RetryPolicy(attempts_max=1))
 
     def interposing(self, *before: Callable[[], object]) -> InterposingCatalog:
         """Return a catalog before whose commits, one by one, something is done."""
