@@ -216,8 +216,8 @@ class UnsupportedFeatureError(MirrorError):
         self.source, self.version, self.feature, self.column = source, version, feature, column
         self.operation = operation
 
-    def by(self, operation: str | None) -> UnsupportedFeatureError:
-        """Return the same error, which names Delta's operation too."""
+    def of(self, operation: str | None) -> UnsupportedFeatureError:
+        """Return the same error, which says also by what operation the version was made."""
         return UnsupportedFeatureError(
             self.source, version=self.version, feature=self.feature, column=self.column, operation=operation
         )

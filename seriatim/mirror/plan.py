@@ -71,6 +71,12 @@ class Plan:
         Raises:
             MirrorError: it cannot be mirrored, or not be read.
         """
+        try:
+            return self._commit(commit)
+        except UnsupportedFeatureError as err:
+            raise err.of(commit.operation) from err.__cause__
+
+    def _commit(self, commit: Commit) -> Planned:
         self._protocol = commit.protocol or self._protocol
         if commit.metadata is not None or commit.protocol is not None:
             self._metadata = commit.metadata or self._metadata
@@ -97,7 +103,7 @@ class Plan:
         vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
         if vectors and not _APPLIES_DELETES_AT_ONCE:
             feature = "a file that is added with a deletion vector, which PyIceberg 0.10 would not apply,"
-            raise UnsupportedFeatureError(self._source, version=version, feature=feature, operation=operation)
+            raise UnsupportedFeatureError(self._source, version=version, feature=feature)
         vectors += [(add, there.data) for there, add in difference.redeleted if add.deletion_vector is not None]
         deletes = {add.path: self._deletes(add, file) for add, file in vectors}
         gone = [*difference.removed, *(there for there, _ in difference.redeleted)]
@@ -123,15 +129,9 @@ class Plan:
             raise DeltaLogError(self._source, version=version, reason="nothing tells the table's schema by then")
         if self._form is None:
             require_readable(self._source, version, self._protocol, self._metadata, operation)
-            self._form = self._translated(version, self._metadata, operation)
+            self._form = form_of(self._source, version, self._metadata, self._known)
             self._known = self._known.with_form(self._form)
         return self._form, self._metadata
-
-    def _translated(self, version: int, metadata: Metadata, operation: str | None) -> Form:
-        try:
-            return form_of(self._source, version, metadata, self._known)
-        except UnsupportedFeatureError as err:
-            raise err.by(operation) from err
 
     def _new_form(self, form: Form) -> TableForm | None:
         """Return what is to become the table's form; None: the step before has given it that.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
@@ -20,7 +21,7 @@ from seriatim.commit.pin import Pin
 from seriatim.commit.position_deletes import position_delete_file
 from seriatim.commit.recorder import RecordingFileIO
 from seriatim.commit.submission import submit_steps
-from seriatim.errors import MirrorError
+from seriatim.errors import MirrorError, TableReplacedError
 from seriatim.mirror import target
 from seriatim.mirror.backlog import Backlog
 from seriatim.mirror.delta.actions import DeletionVector
@@ -57,6 +58,7 @@ class MirrorWork:
     batch: int | None  # versions per catalog commit; None: `BATCH`
     checks_files: bool
     version: int | None = field(default=None, init=False)  # that the mirror is at, as far as is known
+    table_uuid: UUID | None = field(default=None, init=False)  # of the table that the run began with
     _attempts: Attempts | None = field(default=None, init=False)  # type: ignore[type-arg]  # None: no call yet
     _pin: Pin | None = field(default=None, init=False)  # that `_batch` was planned on
     _batch: _Batch | None = field(default=None, init=False)
@@ -73,12 +75,15 @@ class MirrorWork:
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
         """Return the next batch; None: the mirror is at the goal, or beyond."""
         del pending, attempt
+        self._require_same(table)
         self._io = table.io
         if self._pin != pin:
             self.drop()
             self._batch, self._pin = self._planned(table), pin
         if self._batch is None:
             return None
+        if self._attempts is not None:
+            self._attempts.spare(self._batch.deletes)  # The same batch may be submitted again on the same base.
         write = partial(
             submit_steps,
             steps=[planned.step for planned in self._batch.planned],
@@ -102,9 +107,19 @@ class MirrorWork:
         self.version = said[-1].version
         return list(zip(said, receipt.snapshot_ids, strict=True))
 
+    def _require_same(self, table: Table) -> None:
+        """Refuse to go on in a new table: each call of the core sees for itself, and knows nothing of the one before.
+
+        Raises:
+            TableReplacedError: somebody has started over since the run began.
+        """
+        found, expected = table.metadata.table_uuid, self.table_uuid
+        if found != expected:
+            raise TableReplacedError(target.name_of(table), expected_uuid=str(expected), actual_uuid=str(found))
+
     def _planned(self, table: Table) -> _Batch | None:
         at = target.mirrored_at(table, self.backlog.source)
-        self.backlog.require_source(target.name_of(table), at)
+        self.backlog.require_source(target.name_of(table), at, table.properties.get(target.TABLE_ID))
         self.version = at.version if at else None
         if not self.backlog.has_more(self.version):
             return None
