@@ -120,7 +120,7 @@ class _Run:
         except NoSuchTableError:
             table_id = self.work.backlog.latest_metadata().id
             table = target.create(self.catalog, self.identifier, table_id, location, properties, self.log)
-        target.require_apart(target.name_of(table), table.location(), self.log)
+        target.require_apart(target.name_of(table), table.location(), table.properties, self.log)
         self._name = target.name_of(table)
         head = table.metadata.snapshot_by_name(MAIN_BRANCH)
         self._base = (self._at(table), head.snapshot_id if head else None)

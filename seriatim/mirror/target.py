@@ -15,19 +15,19 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit.lineage import walk
+from seriatim.commit.mirrors import MIRROR_OF
 from seriatim.commit.retention import GC_ENABLED
 from seriatim.errors import SourceMismatchError
+from seriatim.locations import Place
 from seriatim.mirror.delta.log import DeltaLog
 from seriatim.mirror.words import Mirrored
-
-TABLE_ID: Final = "seriatim.mirror-of"
-"""The property by which a mirror is known before its first version has landed: the Delta table's id."""
 
 _PROPERTIES: Final = {
     TableProperties.FORMAT_VERSION: "2",
     GC_ENABLED: "false",  # Its data files are Delta's: no engine may delete them with a snapshot or the table.
     "write.metadata.delete-after-commit.enabled": "true",
 }
+_PATHS: Final = (TableProperties.WRITE_DATA_PATH, TableProperties.WRITE_METADATA_PATH)  # Where else it may write.
 
 
 def create(
@@ -44,15 +44,14 @@ def create(
         NoSuchNamespaceError: the namespace is not there.
         SourceMismatchError: its place and the Delta table's would lie one within the other.
     """
-    if location is not None:
-        require_apart(str(identifier), location, log)
-    said = {**_PROPERTIES, **properties, TABLE_ID: table_id}
+    said = {**_PROPERTIES, **properties, MIRROR_OF: table_id}
+    require_apart(str(identifier), location, said, log)
     try:
         table = catalog.create_table(identifier, Schema(), location=location, properties=said)
     except TableAlreadyExistsError:
         return catalog.load_table(identifier)
     try:
-        require_apart(name_of(table), table.location(), log)
+        require_apart(name_of(table), table.location(), table.properties, log)
     except SourceMismatchError:
         catalog.drop_table(identifier)  # Nobody has been told of it.
         raise
@@ -87,25 +86,28 @@ def name_of(table: Table) -> str:
 
 def is_mirror(metadata: TableMetadata) -> bool:
     """Tell whether the table is, or has been, the mirror of a Delta table."""
-    return TABLE_ID in metadata.properties or any(Mirrored.of(each) is not None for each in metadata.snapshots)
+    return MIRROR_OF in metadata.properties or any(Mirrored.of(each) is not None for each in metadata.snapshots)
 
 
-def require_apart(name: str, location: str, log: DeltaLog) -> None:
-    """Refuse a table whose place and the Delta table's lie one within the other.
+def require_apart(name: str, location: str | None, properties: Mapping[str, str], log: DeltaLog) -> None:
+    """Refuse a table whose places and the Delta table's lie one within the other.
 
     Delta's VACUUM deletes what it does not know within its root, and upkeep what it does not know within the table's.
 
     Raises:
         SourceMismatchError: they do.
     """
-    ours, theirs = _bare(location), _bare(log.root)
-    if ours.startswith(theirs) or theirs.startswith(ours):
-        raise SourceMismatchError(
-            name,
-            source=log.source,
-            reason=f"its location {location} and the Delta table's lie one within the other",
-            remedy="Give another location, so that neither's clean-up reaches the other's files.",
-        )
+    theirs = Place.of(log.root)
+    places = [location] if location is not None else []
+    for each in (*places, *(properties[key] for key in _PATHS if key in properties)):
+        ours = Place.of(each)
+        if ours.contains(theirs) or theirs.contains(ours):
+            raise SourceMismatchError(
+                name,
+                source=log.source,
+                reason=f"its location {each} and the Delta table's lie one within the other",
+                remedy="Give another location, so that neither's clean-up reaches the other's files.",
+            )
 
 
 def mirrored_at(table: Table, source: str) -> Mirrored | None:
@@ -116,7 +118,7 @@ def mirrored_at(table: Table, source: str) -> Mirrored | None:
     """
     head = table.metadata.snapshot_by_name(MAIN_BRANCH)
     if head is None:
-        if TABLE_ID in table.metadata.properties:
+        if MIRROR_OF in table.metadata.properties:
             return None
         raise SourceMismatchError(
             name_of(table),
@@ -138,10 +140,3 @@ def mirrored_at(table: Table, source: str) -> Mirrored | None:
             else "Name a table that is not there yet."
         ),
     )
-
-
-def _bare(location: str) -> str:
-    """Return a location so that places can be compared: `file:` and no scheme are the same."""
-    for scheme in ("file://", "file:"):
-        location = location.removeprefix(scheme)
-    return location.rstrip("/") + "/"

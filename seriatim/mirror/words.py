@@ -18,9 +18,9 @@ from typing import Final
 
 from pyiceberg.table.snapshots import Snapshot
 
-VERSION: Final = "delta-version"
+from seriatim.commit.mirrors import TABLE_ID, VERSION
+
 TIMESTAMP: Final = "delta-timestamp"
-TABLE_ID: Final = "delta-table-id"
 OPERATION: Final = "delta-operation"
 GAP_FROM: Final = "delta-gap-from"
 
