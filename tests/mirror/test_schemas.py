@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -194,13 +195,27 @@ def test_a_name_that_comes_again_has_its_id_again_whatever_its_type() -> None:
     assert known.last_column_id == 3
 
 
+def _columns(form: Form) -> list[dict[str, Any]]:
+    """Return what the name mapping says of the table's own columns."""
+    said: list[dict[str, Any]] = json.loads(form.name_mapping.model_dump_json())
+    assert said[-1]["names"] == ["_change_type"]
+    return said[:-1]
+
+
+def test_the_column_that_a_change_data_feed_leaves_in_files_has_the_id_that_iceberg_has_set_apart_for_it() -> None:
+    """PyIceberg reads no file that has a column without an id."""
+    assert form(table(field("a", "long"))).name_mapping.root[-1].field_id == 2147483543
+    assert ids(form(table(field("_change_type", "long")))) == {"_change_type": 1}
+    assert [each.field_id for each in form(table(field("_change_type", "long"))).name_mapping.root] == [1]
+
+
 def test_the_name_mapping_has_every_name_that_was_ever_used() -> None:
     """A file of an older version names columns that are dropped since, and PyIceberg fails on a name without an id."""
     (_, second), _ = after(
         table(field("a", "long"), field("m", NESTED)), table(field("b", "long"), field("m", struct(field("y", "long"))))
     )
 
-    assert json.loads(second.name_mapping.model_dump_json()) == [
+    assert _columns(second) == [
         {"names": ["a"], "field-id": 1},
         {
             "names": ["m"],
@@ -275,7 +290,7 @@ def test_column_mapping_gives_ids_and_physical_names() -> None:
     )
 
     assert ids(got) == {"a b": 4, "a b.x": 2, "c": 7}
-    assert json.loads(got.name_mapping.model_dump_json()) == [
+    assert _columns(got) == [
         {"names": ["col-1"], "field-id": 4, "fields": [{"names": ["col-2"], "field-id": 2}]},
         {"names": ["c"], "field-id": 7},
     ]
@@ -289,7 +304,7 @@ def test_a_rename_under_column_mapping_keeps_the_id_and_a_new_column_of_the_old_
     )
 
     assert ids(second) == {"b": 1, "a": 2}
-    assert [(each.names, each.field_id) for each in second.name_mapping.root] == [(["a"], 1), (["col-9"], 2)]
+    assert [(each.names, each.field_id) for each in second.name_mapping.root[:-1]] == [(["a"], 1), (["col-9"], 2)]
 
 
 def test_what_is_left_of_a_column_mapping_that_was_taken_away_is_not_looked_at() -> None:
