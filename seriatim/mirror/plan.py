@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-import pyiceberg
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
-from pyiceberg.types import DoubleType
 
 from seriatim.commit.chain import Form as TableForm
 from seriatim.commit.chain import Step
-from seriatim.commit.double_partitions import is_kept, narrowed
 from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
@@ -24,10 +20,8 @@ from seriatim.mirror.forms.form import Form
 from seriatim.mirror.forms.known import NAME_MAPPING, Known
 from seriatim.mirror.forms.schemas import form_of
 from seriatim.mirror.live import Live, LiveFile, digest
+from seriatim.mirror.misreadings import require_readable_deletes, require_readable_partition
 from seriatim.mirror.words import Mirrored
-
-_APPLIES_DELETES_AT_ONCE: Final = not pyiceberg.__version__.startswith("0.10.")
-"""Whether PyIceberg applies a position delete to a data file of the same snapshot, as the specification has it."""
 
 WriteDeletes = Callable[[DataFile, DeletionVector, str], DataFile]
 """Writes position deletes on a data file, to a file whose name begins with the text."""
@@ -101,9 +95,8 @@ class Plan:
         mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
         added = [(add, self._data_file(version, add, form, metadata)) for add in difference.added]
         vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
-        if vectors and not _APPLIES_DELETES_AT_ONCE:
-            feature = "a file that is added with a deletion vector, which PyIceberg 0.10 would not apply,"
-            raise UnsupportedFeatureError(self._source, version=version, feature=feature)
+        if vectors:
+            require_readable_deletes(self._source, version)
         vectors += [(add, there.data) for there, add in difference.redeleted if add.deletion_vector is not None]
         deletes = {add.path: self._deletes(add, file) for add, file in vectors}
         gone = [*difference.removed, *(there for there, _ in difference.redeleted)]
@@ -150,17 +143,8 @@ class Plan:
             footer.require_ids(self._source, version, add.path, self._known.ids)
             rows = footer.rows
         file = data_file(self._source, version, add, form, metadata, rows)
-        self._require_kept(version, file, form)
+        require_readable_partition(self._source, version, file, form)
         return file
-
-    def _require_kept(self, version: int, file: DataFile, form: Form) -> None:
-        """Refuse a partition value that PyIceberg would read as another."""
-        for position, field in enumerate(form.spec.fields):
-            value = file.partition[position]
-            if isinstance(form.schema.find_type(field.source_id), DoubleType) and not (value is None or is_kept(value)):
-                column = form.schema.find_column_name(field.source_id)
-                feature = f"the partition value {value!r}, which this PyIceberg reads as {narrowed(value)!r},"
-                raise UnsupportedFeatureError(self._source, version=version, feature=feature, column=column)
 
     def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
         assert add.deletion_vector is not None
