@@ -59,7 +59,8 @@ def pinned(  # noqa: PLR0913  # Options, by name.
     `apply`.
 
     Raises:
-        As `apply`. InvalidChangeError: the branch is the mirror of a Delta table. What `fn` raises comes out as it is, and nothing is written.
+        As `apply`. What `fn` raises comes out as it is, and nothing is written.
+        InvalidChangeError: the branch is the mirror of a Delta table; `fn` was not called.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
     settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
