@@ -29,6 +29,15 @@ from tests.faults.clock import ManualClock
 from tests.unit.cli_support import ANSI, Cli, cli_on
 
 TABLE = "bank.mirror"
+STORE = {  # Where nobody listens.
+    "aws_endpoint": "http://127.0.0.1:1",
+    "aws_allow_http": "true",
+    "aws_region": "nowhere",
+    "aws_access_key_id": "joe",
+    "aws_secret_access_key": "x",
+    "max_retries": "0",
+}
+NEAR = [word for key, value in STORE.items() for word in ("--storage-option", f"{key}={value}")]
 
 
 @pytest.fixture
@@ -180,13 +189,6 @@ def test_no_storage_option_is_printed(cli: Cli, key: str, debug: tuple[str, ...]
     assert (code, output) == (1, "")
     assert "cannot be read" in errors
     assert "hunter2" not in errors
-
-
-NEAR = [
-    word
-    for option in ("aws_endpoint=http://127.0.0.1:1", "aws_region=nowhere", "aws_access_key_id=joe", "max_retries=0")
-    for word in ("--storage-option", option)
-]
 
 
 def test_an_option_that_is_none_is_not_repeated(cli: Cli, delta: Path) -> None:
