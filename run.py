@@ -95,7 +95,10 @@ CONTRACT = {
     ),
     "0.12": MAIN,
 }
-LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"])
+MUTATION = Environment(
+    ".venv-mutation", "requirements/mutation.txt", ("pyproject.toml", "--extra", "sql", "--group", "mutation")
+)
+LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"], MUTATION)
 
 
 # Recipes
@@ -159,9 +162,19 @@ def mutants(args: Sequence[str]) -> int:
     return python(MAIN, "-m", "tests.mutants", *args)
 
 
+def mutation(args: Sequence[str]) -> int:
+    """[--sample 20] [--seed S] Mutates a sample of the core, and says which mutants no test notices; not in CI."""
+    return python(MUTATION, "-m", "tests.mutation", *args)
+
+
 def soak(args: Sequence[str]) -> int:
     """[--minutes 30] A table under load, with kills and upkeep beside it, judged and reported; not in CI."""
     return python(MAIN, "-m", "soak", *args)
+
+
+def bench(args: Sequence[str]) -> int:
+    """[mirror] What the library costs on this machine, by name; all if none is given; not in CI."""
+    return python(MAIN, "-m", "benchmarks", *args)
 
 
 def lock(args: Sequence[str]) -> int:
@@ -183,7 +196,8 @@ def lock(args: Sequence[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, soak, lock)
+    recipe.__name__: recipe
+    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, bench, lock)
 }
 
 

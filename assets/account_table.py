@@ -12,11 +12,13 @@ from pyiceberg.expressions import In
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from seriatim.audit import Invariant, SumsAsRecorded, UniqueKey
 from seriatim.commit import Append, Base, NoChange, Receipt, Writer, apply
 from seriatim.dagster import ensure_table
 
 ACCOUNT_TABLE: Final = ("bank", "account")
 ACCOUNT_KEY: Final = dg.AssetKey([*ACCOUNT_TABLE])
+ACCOUNT_INVARIANTS: Final[tuple[Invariant, ...]] = (UniqueKey("id"), SumsAsRecorded("bal"))
 OPENING: Final = "bank/account|opening"
 
 _SCHEMA: Final = Schema(

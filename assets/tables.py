@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import dagster as dg
 
-from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE
+from assets.account_table import ACCOUNT_INVARIANTS, ACCOUNT_KEY, ACCOUNT_TABLE
 from assets.accounts import GROUP, OWNER
 from assets.postings import postings
-from seriatim.audit import SumsAsRecorded, UniqueKey
+from seriatim.audit import Invariant, UniqueKey
 from seriatim.dagster import audit_check, upkeep_asset
 
 CONFLICTS_TABLE: Final = ("bank", "conflicts")
 CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
+# What must be true of each table after every commit.
+INVARIANTS: Final[Mapping[tuple[str, str], Sequence[Invariant]]] = {
+    ACCOUNT_TABLE: ACCOUNT_INVARIANTS,
+    CONFLICTS_TABLE: (UniqueKey("event_id"),),
+}
 
 account: Final = dg.AssetSpec(
     ACCOUNT_KEY,
@@ -50,5 +56,5 @@ conflicts_upkeep: Final = upkeep_asset(
 account_audit: Final = audit_check(
     asset_key=ACCOUNT_KEY,
     identifier=ACCOUNT_TABLE,
-    invariants=[UniqueKey("id"), SumsAsRecorded("bal")],
+    invariants=ACCOUNT_INVARIANTS,
 )

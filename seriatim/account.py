@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import mirrors
+from seriatim.commit import mirrors, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.change import Rewrite
 from seriatim.commit.edits import steps_of
@@ -72,12 +72,13 @@ def commit_with_retry(
             if attempts.pin is not None:
                 mirrors.require_none(attempts.name, table.metadata, MAIN_BRANCH)
             row = _row(table, attempts.name)
-        new = mutate(_balance(row, attempts.name))
+        balance = _balance(row, attempts.name)
+        new = mutate(balance)
         changed = _with_balance(row, new, attempts.name)
         if before_commit is not None:
             before_commit(attempt)
         with attempts.shield():
-            has_landed = _submit(attempts, table, changed, new)
+            has_landed = _submit(attempts, table, changed, balance, new)
         if has_landed:
             return new
     if attempts.is_open:
@@ -102,8 +103,8 @@ def _name(table: object) -> str:
     return ".".join(table.name()) if isinstance(table, Table) else "the table"
 
 
-def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> bool:
-    """Overwrite the row, as one snapshot; return whether that has landed."""
+def _submit(attempts: Attempts[int], table: Table, row: pa.Table, balance: int, new: int) -> bool:
+    """Overwrite the row, as one snapshot that says what it read and did; return whether that has landed."""
     pin = attempts.pin
     if pin is None or type(table).overwrite is not _OVERWRITE:
         # A double, or a table that somebody has prepared: what is to happen is what its own `overwrite` does.
@@ -119,13 +120,14 @@ def _submit(attempts: Attempts[int], table: Table, row: pa.Table, new: int) -> b
         writer=Writer(),
         now_ms=now_ms,
     )
+    change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new - balance})
 
     def write(handle: Table) -> None:
         landing.accompany(handle)
         steps = steps_of(attempts.name, handle.metadata, Rewrite(row, where=_WHERE))
         submit(handle, stage(attempts.name, handle, handle.io, pin.snapshot_id, steps), pin.branch, now_ms)
 
-    return attempts.submit(table, write, result=new, words=landing.words, tag=landing.tag)
+    return attempts.submit(table, write, result=new, words={**landing.words, **change}, tag=landing.tag)
 
 
 def _overwrite(table: Table, rows: pa.Table) -> None:

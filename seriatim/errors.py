@@ -216,6 +216,12 @@ class UnsupportedFeatureError(MirrorError):
         self.source, self.version, self.feature, self.column = source, version, feature, column
         self.operation = operation
 
+    def of(self, operation: str | None) -> UnsupportedFeatureError:
+        """Return the same error, which says also by what operation the version was made."""
+        return UnsupportedFeatureError(
+            self.source, version=self.version, feature=self.feature, column=self.column, operation=operation
+        )
+
 
 class DeltaLogError(MirrorError):
     """The Delta log cannot be read, or contradicts itself; nothing was written for that version."""

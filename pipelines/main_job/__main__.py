@@ -1,7 +1,7 @@
 """`python3 run.py demo`: post a bank's transactions by overlapping runs, and prove the result serial.
 
-Exit codes: 0 the balances equal the serial oracle's; 1 they do not, a run failed, too few runs overlapped, or no
-conflict was met; 2 there is nothing to run on.
+Exit codes: 0 the balances equal the serial oracle's and the auditor finds nothing wrong; 1 not so, or a run failed, too
+few runs overlapped, or no conflict was met; 2 there is nothing to run on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Final
 from rich.console import Console
 
 from assets.transactions import Transactions, read_transactions
-from oracle.errors import OracleError
 from pipelines.main_job import report
 from pipelines.main_job.fleet import Fleet
 from pipelines.main_job.place import Place, PlaceError, make_place
@@ -54,9 +53,8 @@ def _run(console: Console, place: Place, postings: Sequence[Posting], *, workers
     """Post, show what was done, and return what is wrong with it; nothing, if all is well."""
     import dagster as dg
 
-    from assets.account_table import ACCOUNT_TABLE
     from pipelines.instance import prepare_instance
-    from pipelines.main_job.judge import judge
+    from pipelines.main_job.conclude import Done, conclude
     from pipelines.main_job.measure import measure
     from pipelines.main_job.tick import tick_conflict_sensor
 
@@ -70,16 +68,8 @@ def _run(console: Console, place: Place, postings: Sequence[Posting], *, workers
     with dg.DagsterInstance.get() as instance:
         recorded = tick_conflict_sensor(instance)
         measured = measure(instance, [dg.AssetKey(["bank", kind]) for kind in {each.kind for each in postings}])
-    try:
-        judgement = judge(BankCatalog().load(), ACCOUNT_TABLE, place.transactions)
-    except OracleError as err:
-        return [f"NOT serial: {err}"]
-    console.print(report.figures(measured, judgement, recorded=recorded, wall_s=wall_s))
-    if judgement.cross_check:
-        console.print(report.cross_check_line(judgement.cross_check), markup=False)
-    if judgement.is_serial:
-        console.print(report.serial_line(judgement), markup=False)
-    return [*report.not_serial(judgement), *report.not_overlapping(measured, runs, in_flight_min=IN_FLIGHT_MIN)]
+    done = Done(measured, runs, recorded, wall_s)
+    return conclude(console, BankCatalog().load(), place.transactions, done, in_flight_min=IN_FLIGHT_MIN)
 
 
 def _announcement(transactions: Transactions, postings: Sequence[Posting], workers: int) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 from pipelines.main_job.fleet import Finished
 from pipelines.main_job.judge import CrossCheck, Judgement
 from pipelines.main_job.measure import Measured
+from seriatim.audit import Verdict
 
 _SHOWN_MAX: Final = 20
 
@@ -85,6 +86,22 @@ def not_serial(judgement: Judgement) -> Iterator[str]:
             yield f"  {name}: accounts {', '.join(map(str, ids[:_SHOWN_MAX]))}"
     for operation in judgement.never_landed[:_SHOWN_MAX]:
         yield f"Never posted: {operation.kind} of {operation.day}."
+
+
+def audit_line(verdicts: Sequence[Verdict]) -> str:
+    """Say what the auditor looked at, and how much it found."""
+    commits = sum(len(verdict.commits) for verdict in verdicts)
+    anomalies = sum(len(verdict.anomalies) + verdict.anomalies_left_out for verdict in verdicts)
+    return f"Audit: {commits:,} commits of {' and '.join(each.table for each in verdicts)}, {anomalies:,} anomalies."
+
+
+def not_clean(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Name what the auditor found, and what it could not judge, which it should: everything here was written by us."""
+    for verdict in verdicts:
+        for anomaly in verdict.anomalies[:_SHOWN_MAX]:
+            yield f"NOT clean: {verdict.table}: {anomaly.kind.value}: {anomaly.what}."
+        for unjudged in verdict.unjudged[:_SHOWN_MAX]:
+            yield f"NOT judged: {verdict.table}: {unjudged.why}."
 
 
 def not_overlapping(measured: Measured, runs: Sequence[Finished], *, in_flight_min: int) -> Iterator[str]:

@@ -42,6 +42,7 @@ class IcebergRows:
     def __init__(self, table: Table) -> None:
         """Nothing is read yet."""
         self._metadata, self._io = table.metadata, table.io
+        self._reader = private.FileReader(table.metadata, table.io)
         self._snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
         self._lists: OrderedDict[int, dict[str, ManifestFile]] = OrderedDict()
         self._manifests: OrderedDict[str, tuple[_Live, ...]] = OrderedDict()
@@ -79,7 +80,7 @@ class IcebergRows:
             self._rows.move_to_end(file)
             return self._rows[file]
         with _explained(file.location):
-            rows = private.read_file(self._metadata, self._io, FileScanTask(file.file, set(file.delete_files)))
+            rows = self._reader.read(FileScanTask(file.file, set(file.delete_files)))
         self._rows[file] = rows
         self._rows_bytes += rows.nbytes
         while self._rows_bytes > _ROWS_BYTES_MAX:
@@ -101,7 +102,9 @@ class IcebergRows:
         if snapshot_id not in self._lists:
             snapshot = self._snapshots[snapshot_id]
             with _explained(snapshot.manifest_list):
-                self._lists[snapshot_id] = {each.manifest_path: each for each in snapshot.manifests(self._io)}
+                self._lists[snapshot_id] = {
+                    each.manifest_path: each for each in private.read_manifest_list(self._io, snapshot.manifest_list)
+                }
             _keep(self._lists)
         return self._lists[snapshot_id]
 
@@ -109,7 +112,7 @@ class IcebergRows:
         path = manifest.manifest_path
         if path not in self._manifests:
             with _explained(path):
-                entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+                entries = private.read_manifest(self._io, manifest)
             files = [entry.data_file for entry in entries if entry.data_file.content == DataFileContent.DATA]
             self._manifests[path] = tuple(_Live(file.file_path, file.record_count, file=file) for file in files)
             self._manifest_files += len(files)

@@ -15,6 +15,8 @@ from seriatim.commit.selection import hashable
 _COUNT: Final = "__seriatim_count"
 _ROW: Final = "__seriatim_row"
 
+_FEW_ROWS: Final = 10_000  # To start threads for fewer takes longer than to do without.
+
 Key = tuple[Any, ...]
 
 
@@ -42,7 +44,7 @@ def net(added: Sequence[pa.Table], removed: Sequence[pa.Table]) -> tuple[pa.Tabl
     signs = pa.chunked_array([pa.array([sign] * rows.num_rows, pa.int64()) for rows, sign in counted])
     names = rows.column_names
     numbered = comparable(rows).append_column(_COUNT, signs).append_column(_ROW, pa.array(range(rows.num_rows)))
-    groups = numbered.group_by(names).aggregate([(_COUNT, "sum"), (_ROW, "min")])
+    groups = numbered.group_by(names, use_threads=rows.num_rows > _FEW_ROWS).aggregate([(_COUNT, "sum"), (_ROW, "min")])
     changed = groups.filter(pc.not_equal(groups[f"{_COUNT}_sum"], 0))
     counts, first = changed[f"{_COUNT}_sum"].to_pylist(), changed[f"{_ROW}_min"].to_pylist()
     come = [row for row, count in zip(first, counts, strict=True) for _ in range(count)]

@@ -98,10 +98,11 @@ def plan(
     merged = {spec_id, *result.written}
     live = [manifest for manifest in manifests if manifest.content == content and _is_live(manifest)]
     _take_out(result, live, read_entries, removed)
-    for contents in result.written.values():
-        contents.set_apart(later)
-    for each in merged & result.written.keys() if merges else ():
-        _take_in(result, read_entries, each, target_bytes)
+    if merges:
+        for contents in result.written.values():
+            contents.set_apart(later)
+        for each in merged & result.written.keys():
+            _take_in(result, read_entries, each, target_bytes)
     return result
 
 

@@ -16,6 +16,7 @@ from seriatim.errors import InvalidChangeError
 
 VERSION: Final = "delta-version"
 TABLE_ID: Final = "delta-table-id"
+GAP_FROM: Final = "delta-gap-from"
 
 MIRROR_OF: Final = "seriatim.mirror-of"
 """The property by which a mirror is known before its first version has landed: the Delta table's id."""
@@ -26,6 +27,14 @@ def delta_version(snapshot: Snapshot) -> int | None:
     text = summary.word(snapshot, VERSION)
     is_mirrored = text is not None and text.isdecimal() and summary.word(snapshot, TABLE_ID) is not None
     return int(text) if text is not None and is_mirrored else None
+
+
+def delta_versions(snapshot: Snapshot) -> tuple[int, int] | None:
+    """Return the first and the last Delta version that a snapshot stands for; None: it is of no mirror."""
+    version, first = delta_version(snapshot), summary.word(snapshot, GAP_FROM)
+    if version is None:
+        return None
+    return (int(first) if first is not None and first.isdecimal() else version), version
 
 
 def is_mirror(metadata: TableMetadata, branch: str) -> bool:

@@ -14,6 +14,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import mirrors, summary
 from seriatim.commit.deferral import Deferral
+from seriatim.commit.double_partitions import require_exact
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
@@ -59,8 +60,8 @@ def pinned(  # noqa: PLR0913  # Options, by name.
     `apply`.
 
     Raises:
-        As `apply`. What `fn` raises comes out as it is, and nothing is written.
-        InvalidChangeError: the branch is the mirror of a Delta table; `fn` was not called.
+        As `apply`. InvalidChangeError: the branch is the mirror of a Delta table. What `fn` raises comes out as it is,
+            and nothing is written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
     settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
@@ -81,6 +82,7 @@ class _PinnedWork:
 
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
         # The handle to write through is passed to `write`, behind the gate.
+        require_exact(table)
         mirrors.require_none(self.name, table.metadata, self.settings.branch)
         if self.before is not None and self.before != pin:
             moved = (self.before.snapshot_id, pin.snapshot_id)

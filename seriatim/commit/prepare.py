@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +19,6 @@ from seriatim.commit.edits import Step, steps_of, sums_of
 from seriatim.commit.loop import Ready, Settings
 from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.commit.pin import Pin
-from seriatim.commit.reads import encoded
 from seriatim.commit.rebase import Effect, effect
 from seriatim.commit.recorder import RecordingFileIO
 from seriatim.commit.staging import Staged, covering, stage
@@ -90,14 +88,9 @@ class Preparation(Generic[R]):
 
     def _ready(self, prepared: Prepared) -> Ready:
         staged = prepared.staged
-        words = {
-            summary.READS: summary.described(prepared.reads),
-            summary.READS_JSON: encoded(prepared.reads),
-            summary.ROWS_ADDED: str(staged.rows_added),
-            summary.ROWS_REMOVED: str(staged.rows_removed),
-        }
-        if prepared.sums:
-            words[summary.SUMS] = json.dumps(prepared.sums, sort_keys=True)
+        words = summary.words_of_change(
+            prepared.reads, rows_added=staged.rows_added, rows_removed=staged.rows_removed, sums=prepared.sums
+        )
         if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
             words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
         write = partial(submit, staged=staged, branch=self._settings.branch, now_ms=self._settings.clock.now_ms())

@@ -6,22 +6,65 @@ change.
 
 from __future__ import annotations
 
+import json
 import logging
+import struct
 import uuid
 from collections.abc import Callable, Iterable
+from enum import Enum
+from functools import cache, lru_cache
+from typing import Final, TypeVar
 
 import pyarrow as pa
+from pyiceberg.avro.decoder import new_decoder
+from pyiceberg.avro.file import META_SCHEMA, AvroFile, AvroFileHeader
+from pyiceberg.avro.reader import Reader
+from pyiceberg.avro.resolver import construct_reader, resolve_reader
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
-from pyiceberg.manifest import DataFile
+from pyiceberg.io.pyarrow import (
+    ArrowScan,
+    _check_pyarrow_schema_compatible,
+    _dataframe_to_data_files,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import (
+    DEFAULT_READ_VERSION,
+    MANIFEST_ENTRY_SCHEMAS,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    PartitionFieldSummary,
+    _inherit_from_manifest,
+)
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.typedef import Record, StructProtocol
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 _log = logging.getLogger(__name__)
+D = TypeVar("D", bound=Record)
+
+_HEADER: Final = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
+_Form = tuple[Schema, dict[int, Callable[..., StructProtocol]], dict[int, Callable[..., Enum]]]
+_LIST: Final[_Form] = (
+    MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
+    {-1: ManifestFile, 508: PartitionFieldSummary},
+    {517: ManifestContent},
+)
+_MANIFEST: Final[_Form] = (
+    MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
+    {-1: ManifestEntry, 2: DataFile},
+    {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+)
 
 
 def check_schema(metadata: TableMetadata, schema: pa.Schema) -> None:
@@ -40,6 +83,66 @@ def read_columns(metadata: TableMetadata, io: FileIO, columns: Schema, tasks: It
     return scan.to_table(tasks=tasks)
 
 
+class FileReader:
+    """Reads data files of one table as `read_file` does, and makes once what that makes anew for each.
+
+    One after another, and here: to hand a small file to PyIceberg's threads takes longer than to read it.
+    """
+
+    def __init__(self, metadata: TableMetadata, io: FileIO) -> None:
+        """Read in the table's current schema."""
+        self._scan = ArrowScan(
+            table_metadata=metadata, io=io, projected_schema=metadata.schema(), row_filter=AlwaysTrue()
+        )
+        self._empty: pa.Table = schema_to_pyarrow(metadata.schema(), include_field_ids=False).empty_table()
+
+    def read(self, task: FileScanTask) -> pa.Table:
+        """Return all live rows of one data file."""
+        if task.delete_files:
+            return self._scan.to_table(tasks=[task])
+        batches = self._scan._record_batches_from_scan_tasks_and_deletes([task], {})
+        tables = [pa.Table.from_batches([batch]) for batch in batches]
+        return pa.concat_tables(tables, promote_options="permissive") if tables else self._empty
+
+
+def read_manifest_list(io: FileIO, location: str) -> list[ManifestFile]:
+    """Return the manifests that a manifest list names, as PyIceberg reads them."""
+    with _KnownAvroFile[ManifestFile](io.new_input(location), *_LIST) as reader:
+        return list(reader)
+
+
+def read_manifest(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
+    """Return the live entries of a manifest, as PyIceberg reads them."""
+    with _KnownAvroFile[ManifestEntry](io.new_input(manifest.manifest_path), *_MANIFEST) as reader:
+        entries = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
+    return [_inherit_from_manifest(entry, manifest) for entry in entries]
+
+
+class _KnownAvroFile(AvroFile[D]):
+    """An Avro file of which PyIceberg works out how to read it once for each schema, and not for each file.
+
+    Of a small file that takes longer than all the rest, and the thousands of a history have a handful of schemas.
+    """
+
+    def __enter__(self) -> _KnownAvroFile[D]:
+        with self.input_file.open() as stream:
+            self.decoder = new_decoder(stream.read())
+        self.header = _HEADER.read(self.decoder)
+        if "avro.schema" not in self.header.meta:
+            raise ValueError("it says nothing of its schema")
+        is_list = self.read_schema is _LIST[0]
+        self.schema, self.reader = known_reader(self.header.meta["avro.schema"], is_list=is_list)
+        return self
+
+
+@lru_cache(maxsize=64)
+def known_reader(avro_schema: str, *, is_list: bool) -> tuple[Schema, Reader]:
+    """Return how to read a manifest list, or a manifest, of this Avro schema."""
+    schema = AvroSchemaConversion().avro_to_iceberg(json.loads(avro_schema))
+    read_schema, types, enums = _LIST if is_list else _MANIFEST
+    return schema, resolve_reader(schema, read_schema, types, enums)
+
+
 def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> Iterable[DataFile]:
     """Write the rows to new data files, by the table's partition spec."""
     return _dataframe_to_data_files(table_metadata=metadata, df=rows, io=io, write_uuid=uuid.UUID(file_id))
@@ -48,6 +151,12 @@ def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
 def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:
     """Return what tells from a data file's column bounds and counts whether it may hold a row that fits."""
     return _InclusiveMetricsEvaluator(schema, condition, case_sensitive=True, include_empty_files=True).eval
+
+
+@cache
+def reads_doubles_exactly() -> bool:
+    """Tell whether PyIceberg reads a double in a manifest as what it is, and not narrowed to a float."""
+    return new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1
 
 
 def delete_old_metadata(catalog: Catalog, io: FileIO, before: TableMetadata, after: TableMetadata) -> None:

@@ -7,7 +7,7 @@ the same words, and the commit id tells that they are one.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, Literal
 
@@ -15,6 +15,7 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit.pin import Pin
+from seriatim.commit.reads import encoded
 from seriatim.commit.writer import Writer
 from seriatim.version import VERSION as VERSION_OF_SERIATIM
 
@@ -61,6 +62,19 @@ def words(commit_id: str, pending: Sequence[str], pin: Pin, attempt: int, writer
     if writer.run_id is not None:
         entries[RUN_ID] = writer.run_id
     return entries
+
+
+def words_of_change(
+    reads: Sequence[BooleanExpression], *, rows_added: int, rows_removed: int, sums: Mapping[str, int]
+) -> dict[str, str]:
+    """Return what a commit says of its change: what that depends on, its rows, and by how much it moves totals."""
+    entries = {
+        READS: described(reads),
+        READS_JSON: encoded(reads),
+        ROWS_ADDED: str(rows_added),
+        ROWS_REMOVED: str(rows_removed),
+    }
+    return {**entries, SUMS: json.dumps(sums, sort_keys=True)} if sums else entries
 
 
 def described(reads: Sequence[BooleanExpression]) -> str:

@@ -45,6 +45,7 @@ def mirror(  # noqa: PLR0913  # Options, by name.
     batch: int | None = None,
     on_gap: OnGap = "fail",
     start_over: bool = False,
+    check_files: bool = False,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -64,9 +65,10 @@ def mirror(  # noqa: PLR0913  # Options, by name.
 
     Up to `batch` versions land in one catalog commit, by default as many as keep the cost per version even. The table
     is created when it is absent, at `location` and with `properties`, which must lie outside the Delta table. No Delta
-    file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows.
-    Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over` drops the
-    mirror from the catalog first, and makes a new history.
+    file is written, moved or deleted, and Parquet files are read only where the log does not tell their number of rows;
+    with `check_files`, the footer of each that is added is read, and field ids of which the log says nothing are
+    refused. Where versions are gone from the log, `on_gap="snapshot"` lands one snapshot for all of them. `start_over`
+    drops the mirror from the catalog first, and makes a new history.
 
     Raises:
         HistoryGapError: versions to be mirrored are gone from the log, and `on_gap` is "fail".
@@ -74,17 +76,21 @@ def mirror(  # noqa: PLR0913  # Options, by name.
         UnsupportedFeatureError: a version cannot be said in Iceberg; those before it have landed.
         DeltaLogError: the log cannot be read, or contradicts itself; the versions before have landed.
         ConflictError: the table moved under every attempt that the policy allows without becoming any newer.
-        OutcomeUnknownError, TableReplacedError: as `apply`.
+        TableReplacedError: somebody else started over meanwhile; the history that they began is as they left it.
+        ValueError: `upto` or `batch` allow nothing.
+        OutcomeUnknownError, NoSuchTableError: as `apply`.
     """
+    _require_positive(upto, batch)
     log = DeltaLog.open(delta_uri, storage_options)
-    if start_over:
-        target.drop(catalog, identifier, log.source)
     settings = Settings.of(
         Names(), MAIN_BRANCH, ANY_BASE, policy, LedgerPolicy(), retention or _KEEP, writer, observer, clock, chance
     )
     latest = log.latest_version()
     backlog = Backlog(log, latest if upto is None else min(upto, latest), on_gap)
-    run = _Run(log, catalog, identifier, settings, MirrorWork(backlog, settings, batch), progress)
+    if start_over:
+        backlog.require_beginning()
+        target.drop(catalog, identifier, log.source)
+    run = _Run(log, catalog, identifier, settings, MirrorWork(backlog, settings, batch, check_files), progress)
     run.begin(location, properties or {})
     run.run()
     return run.receipt()
@@ -118,7 +124,7 @@ class _Run:
         self._name = target.name_of(table)
         head = table.metadata.snapshot_by_name(MAIN_BRANCH)
         self._base = (self._at(table), head.snapshot_id if head else None)
-        self.work.version = self._base[0]
+        self.work.version, self.work.table_uuid = self._base[0], table.metadata.table_uuid
 
     def run(self) -> None:
         """Land batch after batch until nothing is left."""
@@ -126,8 +132,7 @@ class _Run:
             before = self.work.version
             try:
                 receipt = self._land()
-            except ConflictError as err:
-                self._attempts += err.attempts
+            except ConflictError:
                 self.work.version = self._at(self.catalog.load_table(self.identifier))
                 if self.work.version == before:  # Whoever made it lose has not landed what it was to land.
                     raise
@@ -138,9 +143,11 @@ class _Run:
     def _land(self) -> Receipt:
         call = Call(self.catalog, self.identifier, self.settings)
         self.work.begin(call.attempts)
-        receipt = call.run(self.work)
-        self._attempts += receipt.attempts
-        self._conflicts += receipt.conflicts
+        try:
+            receipt = call.run(self.work)
+        finally:
+            self._attempts += call.attempts.count
+            self._conflicts += call.conflicts
         if not receipt.is_noop:
             self._commits += 1
             self._landed += [LandedVersion.of(said, id_) for said, id_ in self.work.landed(receipt)]
@@ -152,7 +159,8 @@ class _Run:
         """Return what was done."""
         base_version, base_snapshot_id = self._base
         ours = {version for landed in self._landed for version in landed.versions}
-        since = range((-1 if base_version is None else base_version) + 1, (self.work.version or 0) + 1)
+        version = self.work.version
+        since = range(*(0 if each is None else each + 1 for each in (base_version, version)))
         return MirrorReceipt(
             source=self.log.source,
             table=self._name,
@@ -160,7 +168,7 @@ class _Run:
             found_landed=tuple(version for version in since if version not in ours),
             base_version=base_version,
             base_snapshot_id=base_snapshot_id,
-            version=self.work.version,
+            version=version,
             delta_version=self.log.latest_version(),
             commits=self._commits,
             attempts=self._attempts,
@@ -170,3 +178,10 @@ class _Run:
     def _at(self, table: Table) -> int | None:
         said = target.mirrored_at(table, self.log.source)
         return said.version if said else None
+
+
+def _require_positive(upto: int | None, batch: int | None) -> None:
+    if upto is not None and upto < 0:
+        raise ValueError(f"upto must be a version, 0 or above, not {upto}")
+    if batch is not None and batch < 1:
+        raise ValueError(f"batch must be at least 1, not {batch}")

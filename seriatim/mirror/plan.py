@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyiceberg
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
+from pyiceberg.types import DoubleType
 
 from seriatim.commit.chain import Form as TableForm
 from seriatim.commit.chain import Step
-from seriatim.errors import DeltaLogError
+from seriatim.commit.double_partitions import is_kept, narrowed
+from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
+from seriatim.mirror.footers import read_footer
 from seriatim.mirror.forms.data_files import data_file, needs_row_count
 from seriatim.mirror.forms.form import Form
 from seriatim.mirror.forms.known import NAME_MAPPING, Known
 from seriatim.mirror.forms.schemas import form_of
 from seriatim.mirror.live import Live, LiveFile, digest
 from seriatim.mirror.words import Mirrored
+
+_APPLIES_DELETES_AT_ONCE: Final = not pyiceberg.__version__.startswith("0.10.")
+"""Whether PyIceberg applies a position delete to a data file of the same snapshot, as the specification has it."""
 
 WriteDeletes = Callable[[DataFile, DeletionVector, str], DataFile]
 """Writes position deletes on a data file, to a file whose name begins with the text."""
@@ -47,11 +53,13 @@ class Plan:
         known: Known,
         before: tuple[Protocol, Metadata] | None,
         write_deletes: WriteDeletes,
+        *,
+        checks_files: bool,
     ) -> None:
         """Begin on a mirror with these `live` files; `before` is the protocol and metadata of the version it is at."""
         self._source, self._io, self._known = source, io, known
         self.files: dict[str, LiveFile] = dict(live.files)
-        self._write_deletes = write_deletes
+        self._write_deletes, self._checks_files = write_deletes, checks_files
         self._protocol: Protocol | None = before[0] if before else None
         self._metadata: Metadata | None = before[1] if before else None
         self._form: Form | None = None  # None: not asked for yet
@@ -63,6 +71,12 @@ class Plan:
         Raises:
             MirrorError: it cannot be mirrored, or not be read.
         """
+        try:
+            return self._commit(commit)
+        except UnsupportedFeatureError as err:
+            raise err.of(commit.operation) from err.__cause__
+
+    def _commit(self, commit: Commit) -> Planned:
         self._protocol = commit.protocol or self._protocol
         if commit.metadata is not None or commit.protocol is not None:
             self._metadata = commit.metadata or self._metadata
@@ -87,6 +101,9 @@ class Plan:
         mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
         added = [(add, self._data_file(version, add, form, metadata)) for add in difference.added]
         vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
+        if vectors and not _APPLIES_DELETES_AT_ONCE:
+            feature = "a file that is added with a deletion vector, which PyIceberg 0.10 would not apply,"
+            raise UnsupportedFeatureError(self._source, version=version, feature=feature)
         vectors += [(add, there.data) for there, add in difference.redeleted if add.deletion_vector is not None]
         deletes = {add.path: self._deletes(add, file) for add, file in vectors}
         gone = [*difference.removed, *(there for there, _ in difference.redeleted)]
@@ -127,18 +144,24 @@ class Plan:
         return TableForm(form.schema, form.spec, {NAME_MAPPING: form.name_mapping.model_dump_json()})
 
     def _data_file(self, version: int, add: AddFile, form: Form, metadata: Metadata) -> DataFile:
-        rows = self._row_count(version, add.path) if needs_row_count(add) else None
-        return data_file(self._source, version, add, form, metadata, rows)
+        rows: int | None = None
+        if self._checks_files or needs_row_count(add):
+            footer = read_footer(self._source, version, self._io, add.path)
+            footer.require_ids(self._source, version, add.path, self._known.ids)
+            rows = footer.rows
+        file = data_file(self._source, version, add, form, metadata, rows)
+        self._require_kept(version, file, form)
+        return file
+
+    def _require_kept(self, version: int, file: DataFile, form: Form) -> None:
+        """Refuse a partition value that PyIceberg would read as another."""
+        for position, field in enumerate(form.spec.fields):
+            value = file.partition[position]
+            if isinstance(form.schema.find_type(field.source_id), DoubleType) and not (value is None or is_kept(value)):
+                column = form.schema.find_column_name(field.source_id)
+                feature = f"the partition value {value!r}, which this PyIceberg reads as {narrowed(value)!r},"
+                raise UnsupportedFeatureError(self._source, version=version, feature=feature, column=column)
 
     def _deletes(self, add: AddFile, file: DataFile) -> DataFile:
         assert add.deletion_vector is not None
         return self._write_deletes(file, add.deletion_vector, digest(add.deletion_vector))
-
-    def _row_count(self, version: int, location: str) -> int:
-        """Ask the file itself, whose writer left no statistics."""
-        try:
-            with self._io.new_input(location).open() as stream:
-                return int(pq.ParquetFile(stream).metadata.num_rows)
-        except (OSError, pa.ArrowException) as err:
-            reason = f"the log does not say how many rows {location} has, and the file cannot be read ({err})"
-            raise DeltaLogError(self._source, version=version, reason=reason) from err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from pyiceberg.catalog import Catalog
@@ -74,7 +75,8 @@ def drop(catalog: Catalog, identifier: str | Identifier, source: str) -> None:
             reason="it has never been a mirror",
             remedy="Name another table, or drop this one yourself.",
         )
-    catalog.drop_table(identifier)
+    with suppress(NoSuchTableError):  # Somebody else who starts over was faster.
+        catalog.drop_table(identifier)
 
 
 def name_of(table: Table) -> str:

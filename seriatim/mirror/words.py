@@ -18,11 +18,10 @@ from typing import Final
 
 from pyiceberg.table.snapshots import Snapshot
 
-from seriatim.commit.mirrors import TABLE_ID, VERSION
+from seriatim.commit.mirrors import GAP_FROM, TABLE_ID, VERSION
 
 TIMESTAMP: Final = "delta-timestamp"
 OPERATION: Final = "delta-operation"
-GAP_FROM: Final = "delta-gap-from"
 
 
 @dataclass(frozen=True, slots=True)

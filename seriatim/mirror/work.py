@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from seriatim.commit import Receipt, residue, summary
+from seriatim.commit import Receipt, mirrors, residue, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.loop import Ready, Settings
@@ -20,7 +21,7 @@ from seriatim.commit.pin import Pin
 from seriatim.commit.position_deletes import position_delete_file
 from seriatim.commit.recorder import RecordingFileIO
 from seriatim.commit.submission import submit_steps
-from seriatim.errors import MirrorError
+from seriatim.errors import MirrorError, TableReplacedError
 from seriatim.mirror import target
 from seriatim.mirror.backlog import Backlog
 from seriatim.mirror.delta.actions import DeletionVector
@@ -55,7 +56,9 @@ class MirrorWork:
     backlog: Backlog
     settings: Settings
     batch: int | None  # versions per catalog commit; None: `BATCH`
+    checks_files: bool
     version: int | None = field(default=None, init=False)  # that the mirror is at, as far as is known
+    table_uuid: UUID | None = field(default=None, init=False)  # of the table that the run began with
     _attempts: Attempts | None = field(default=None, init=False)  # type: ignore[type-arg]  # None: no call yet
     _pin: Pin | None = field(default=None, init=False)  # that `_batch` was planned on
     _batch: _Batch | None = field(default=None, init=False)
@@ -72,12 +75,15 @@ class MirrorWork:
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
         """Return the next batch; None: the mirror is at the goal, or beyond."""
         del pending, attempt
+        self._require_same(table)
         self._io = table.io
         if self._pin != pin:
             self.drop()
             self._batch, self._pin = self._planned(table), pin
         if self._batch is None:
             return None
+        if self._attempts is not None:
+            self._attempts.spare(self._batch.deletes)  # The same batch may be submitted again on the same base.
         write = partial(
             submit_steps,
             steps=[planned.step for planned in self._batch.planned],
@@ -101,9 +107,19 @@ class MirrorWork:
         self.version = said[-1].version
         return list(zip(said, receipt.snapshot_ids, strict=True))
 
+    def _require_same(self, table: Table) -> None:
+        """Refuse to go on in a new table: each call of the core sees for itself, and knows nothing of the one before.
+
+        Raises:
+            TableReplacedError: somebody has started over since the run began.
+        """
+        found, expected = table.metadata.table_uuid, self.table_uuid
+        if found != expected:
+            raise TableReplacedError(target.name_of(table), expected_uuid=str(expected), actual_uuid=str(found))
+
     def _planned(self, table: Table) -> _Batch | None:
         at = target.mirrored_at(table, self.backlog.source)
-        self.backlog.require_source(target.name_of(table), at)
+        self.backlog.require_source(target.name_of(table), at, table.properties.get(mirrors.MIRROR_OF))
         self.version = at.version if at else None
         if not self.backlog.has_more(self.version):
             return None
@@ -116,6 +132,7 @@ class MirrorWork:
                 self._known(table),
                 self.backlog.head(self.version),
                 partial(self._write_deletes, table, recorder),
+                checks_files=self.checks_files,
             )
             planned = tuple(self._versions(plan, len(table.metadata.snapshots)))
         except Exception:
@@ -151,7 +168,7 @@ class MirrorWork:
 
     def _known(self, table: Table) -> Known:
         known = Known.of(table.metadata)
-        return known.preferring(self.backlog.latest_metadata()) if not known.ids else known
+        return known.preferring(self.backlog.latest_metadata())
 
     def _write_deletes(self, table: Table, io: FileIO, file: DataFile, vector: DeletionVector, prefix: str) -> DataFile:
         location = table.location_provider().new_data_location(f"{prefix}-{new_id()}.parquet")

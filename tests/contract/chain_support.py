@@ -164,7 +164,7 @@ class Story:
         location = f"file://{self._new_path('deletes')}"
         partition = lot.file.partition
         return position_delete_file(
-            PyArrowFileIO(), location, spec_of(lot), partition, lot.file.file_path, sorted(lot.gone)
+            PyArrowFileIO(), location, spec_of(lot).spec_id, partition, lot.file.file_path, sorted(lot.gone)
         )
 
     def _new_path(self, name: str) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -12,17 +13,30 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestWriterV2
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestWriterV2,
+    _inherit_from_manifest,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
 from pyiceberg.types import StringType
 
+from seriatim.commit import private
 from seriatim.commit.delete_manifests import DeleteManifestWriter
 from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
+from tests.contract.apply_support import Deposit, call
 from tests.contract.chain_support import data_file
 from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank
+from tests.faults.delete_files import delete_positions
 
 
 def _row(account_id: int) -> pa.Table:
@@ -121,6 +135,8 @@ def test_a_gate_lets_one_commit_through(bank: Bank) -> None:
         (_dataframe_to_data_files, ["table_metadata", "df", "io", "write_uuid"]),
         (ArrowScan.__init__, ["table_metadata", "io", "projected_schema", "row_filter"]),
         (ArrowScan.to_table, ["tasks"]),
+        (ArrowScan._record_batches_from_scan_tasks_and_deletes, ["tasks", "deletes_per_file"]),
+        (_inherit_from_manifest, ["entry", "manifest"]),
         (_InclusiveMetricsEvaluator.__init__, ["schema", "expr", "case_sensitive", "include_empty_files"]),
         (Catalog._delete_old_metadata, ["io", "base", "metadata"]),
         (ManifestWriterV2.__init__, ["spec", "schema", "output_file", "snapshot_id", "avro_compression"]),
@@ -161,3 +177,51 @@ def test_a_data_file_that_was_made_by_hand_has_no_spec(bank: Bank) -> None:
         for entry in manifest.fetch_manifest_entry(bank.table().io)
     ]
     assert [each.spec_id for each in files] == [0]
+
+
+@pytest.mark.parametrize("format_version", ["1", "2"])
+def test_manifests_are_read_as_pyiceberg_reads_them(empty_bank: Bank, format_version: str) -> None:
+    """Every word of them, those of files that were deleted or only carried on, too."""
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
+    bank = empty_bank.create(spec=spec, file_per_row=True, properties={"format-version": format_version})
+    call(bank, Deposit(5))
+    bank.close_account(2)
+    bank.compact()
+    table = bank.table()
+
+    for snapshot in table.metadata.snapshots:
+        listed = snapshot.manifests(table.io)
+        read = private.read_manifest_list(table.io, snapshot.manifest_list)
+        assert _plain(read) == _plain(listed)
+        for manifest, same in zip(listed, read, strict=True):
+            wanted = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            entries = private.read_manifest(table.io, same)
+            assert _plain(entries) == _plain(wanted)
+            assert [each.data_file.spec_id for each in entries] == [each.data_file.spec_id for each in wanted]
+
+
+@pytest.mark.parametrize("deletes", [[], [1]])
+def test_files_are_read_as_pyiceberg_reads_them(bank: Bank, deletes: list[int]) -> None:
+    """Also where a column came later, and where delete files apply, which other engines write."""
+    (task,) = bank.table().scan().plan_files()
+    if deletes:
+        delete_positions(bank, {task.file.file_path: deletes})
+    bank.add_column()
+    table = bank.table()
+    tasks = list(table.scan().plan_files())
+    reader = private.FileReader(table.metadata, table.io)
+
+    assert [len(task.delete_files) for task in tasks] == [len(deletes)]
+    for task in (*tasks, *tasks):
+        rows = reader.read(task)
+        assert rows == private.read_file(table.metadata, table.io, task)
+        assert rows.num_rows == 3 - len(deletes)
+
+
+def _plain(value: Any) -> Any:
+    """Return what can be compared: PyIceberg's maps of counts and bounds are equal to nothing but themselves."""
+    if isinstance(value, Record):
+        return [type(value), *map(_plain, value._data)]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(map(_plain, value)) if isinstance(value, list) else value

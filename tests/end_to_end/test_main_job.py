@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -15,9 +17,12 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import EqualTo
+from rich.console import Console
 
 from pipelines.generated_bank import generate_bank, write_bank
+from pipelines.main_job.conclude import Done, conclude
 from pipelines.main_job.judge import judge
+from pipelines.main_job.measure import Measured
 from pipelines.main_job.report import not_serial
 from seriatim.dagster import open_catalog
 
@@ -67,6 +72,9 @@ def test_overlapping_runs_leave_what_the_serial_oracle_says(
 
     assert job.returncode == 0, job.stdout + job.stderr
     assert "all 5 balances equal the serial oracle's" in job.stdout
+    assert re.search(
+        r"^Audit: \d+ commits of bank.account and bank.conflicts, 0 anomalies\.$", job.stdout, re.MULTILINE
+    )
     assert _figure(job.stdout, "runs") == _figure(job.stdout, "commits") == 14
     assert _figure(job.stdout, "peak runs in flight") >= 4
     assert _figure(job.stdout, "conflicts met") >= 3
@@ -88,6 +96,17 @@ def test_each_conflict_is_one_row_of_the_conflicts_table(
         assert row["expected_snapshot_id"] != row["actual_snapshot_id"]
 
 
+@contextmanager
+def _taken_back(catalog: Catalog) -> Iterator[None]:
+    """Set the table back to where it was before the block."""
+    before = catalog.load_table(ACCOUNT).current_snapshot()
+    assert before is not None
+    try:
+        yield
+    finally:
+        catalog.load_table(ACCOUNT).manage_snapshots().rollback_to_snapshot(before.snapshot_id).commit()
+
+
 def _lose_an_update(catalog: Catalog) -> None:
     table = catalog.load_table(ACCOUNT)
     row = table.scan(row_filter=EqualTo("id", 3)).to_arrow().to_pylist()[0]
@@ -97,6 +116,11 @@ def _lose_an_update(catalog: Catalog) -> None:
 
 def _drop_an_account(catalog: Catalog) -> None:
     catalog.load_table(ACCOUNT).delete(EqualTo("id", 3))
+
+
+def _open_an_account_twice(catalog: Catalog) -> None:
+    table = catalog.load_table(ACCOUNT)
+    table.append(pa.Table.from_pylist([{"id": 3, "bal": 0}], schema=table.schema().as_arrow()))
 
 
 @pytest.mark.parametrize(
@@ -110,18 +134,41 @@ def test_the_verdict_names_what_differs(
     """A verdict that cannot fail would be worth nothing: one cent less in one account is enough."""
     home, file, _ = finished
     catalog = _catalog(home)
-    table = catalog.load_table(ACCOUNT)
-    before = table.scan().to_arrow()
     assert judge(catalog, ACCOUNT, file).is_serial
 
-    sabotage(catalog)
-    try:
+    with _taken_back(catalog):
+        sabotage(catalog)
         judgement = judge(catalog, ACCOUNT, file)
-    finally:
-        catalog.load_table(ACCOUNT).overwrite(before)
 
     assert not judgement.is_serial
     assert any(said in line for line in not_serial(judgement))
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "said"),
+    [
+        (_lose_an_update, "bank.account: foreign write: it moves the sum of bal by -1 "),
+        (_open_an_account_twice, "bank.account: duplicate key: 1 key(s) belong to several rows"),
+    ],
+)
+def test_an_anomaly_is_named_and_makes_the_verdict_red(
+    finished: tuple[Path, Path, subprocess.CompletedProcess[str]],
+    sabotage: Callable[[Catalog], None],
+    said: str,
+) -> None:
+    """By the auditor, which knows nothing of the oracle; the main job's exit code is 1 if anything is named."""
+    home, file, _ = finished
+    catalog, shown = _catalog(home), io.StringIO()
+    console = Console(file=shown, width=200)
+    done = Done(Measured(14, 0, 6, 14, 17, 3, 100), runs=(), recorded=3, wall_s=1.0)
+    assert conclude(console, catalog, file, done, in_flight_min=4) == []
+
+    with _taken_back(catalog):
+        sabotage(catalog)
+        problems = conclude(console, catalog, file, done, in_flight_min=4)
+
+    assert any(line.startswith(f"NOT clean: {said}") for line in problems), problems
+    assert ", 1 anomalies." in shown.getvalue()
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

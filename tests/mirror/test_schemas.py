@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -194,13 +195,27 @@ def test_a_name_that_comes_again_has_its_id_again_whatever_its_type() -> None:
     assert known.last_column_id == 3
 
 
+def _columns(form: Form) -> list[dict[str, Any]]:
+    """Return what the name mapping says of the table's own columns."""
+    said: list[dict[str, Any]] = json.loads(form.name_mapping.model_dump_json())
+    assert said[-1]["names"] == ["_change_type"]
+    return said[:-1]
+
+
+def test_the_column_that_a_change_data_feed_leaves_in_files_has_the_id_that_iceberg_has_set_apart_for_it() -> None:
+    """PyIceberg reads no file that has a column without an id."""
+    assert form(table(field("a", "long"))).name_mapping.root[-1].field_id == 2147483543
+    assert ids(form(table(field("_change_type", "long")))) == {"_change_type": 1}
+    assert [each.field_id for each in form(table(field("_change_type", "long"))).name_mapping.root] == [1]
+
+
 def test_the_name_mapping_has_every_name_that_was_ever_used() -> None:
     """A file of an older version names columns that are dropped since, and PyIceberg fails on a name without an id."""
     (_, second), _ = after(
         table(field("a", "long"), field("m", NESTED)), table(field("b", "long"), field("m", struct(field("y", "long"))))
     )
 
-    assert json.loads(second.name_mapping.model_dump_json()) == [
+    assert _columns(second) == [
         {"names": ["a"], "field-id": 1},
         {
             "names": ["m"],
@@ -248,6 +263,14 @@ def test_ids_are_known_from_the_schemas_where_the_name_mapping_is_gone() -> None
     assert found.last_column_id == 9
 
 
+def test_a_table_without_columns_has_a_form() -> None:
+    """A streaming table may be made before its columns are known."""
+    empty = form(table())
+
+    assert not empty.schema.fields
+    assert parse_mapping_from_json(empty.name_mapping.model_dump_json()) == empty.name_mapping
+
+
 def test_an_earlier_schema_is_used_again() -> None:
     """Iceberg knows schemas by their id."""
     one, two = table(field("a", "long")), table(field("a", "long"), field("b", "long"))
@@ -267,7 +290,7 @@ def test_column_mapping_gives_ids_and_physical_names() -> None:
     )
 
     assert ids(got) == {"a b": 4, "a b.x": 2, "c": 7}
-    assert json.loads(got.name_mapping.model_dump_json()) == [
+    assert _columns(got) == [
         {"names": ["col-1"], "field-id": 4, "fields": [{"names": ["col-2"], "field-id": 2}]},
         {"names": ["c"], "field-id": 7},
     ]
@@ -281,7 +304,7 @@ def test_a_rename_under_column_mapping_keeps_the_id_and_a_new_column_of_the_old_
     )
 
     assert ids(second) == {"b": 1, "a": 2}
-    assert [(each.names, each.field_id) for each in second.name_mapping.root] == [(["a"], 1), (["col-9"], 2)]
+    assert [(each.names, each.field_id) for each in second.name_mapping.root[:-1]] == [(["a"], 1), (["col-9"], 2)]
 
 
 def test_what_is_left_of_a_column_mapping_that_was_taken_away_is_not_looked_at() -> None:
@@ -312,10 +335,41 @@ def test_what_lists_and_maps_hold_has_the_nested_ids(key: str) -> None:
 
 def test_a_mapped_list_without_nested_ids_is_refused_by_name() -> None:
     """DuckDB would read NULL for each of its elements."""
-    with pytest.raises(UnsupportedFeatureError, match="column mapping") as refused:
+    with pytest.raises(UnsupportedFeatureError, match="none for the element") as refused:
         form(table(mapped("s", "col-s", 1, struct(mapped("l", "col-l", 2, LONG))), configuration=MAPPED))
 
     assert refused.value.column == "s.l"
+
+
+def test_ids_that_are_in_the_files_are_taken_without_column_mapping_too() -> None:
+    """delta-rs keeps those of the Parquet that its rows were read from, and readers would trust them before names."""
+    got = form(
+        table(
+            field("a", "long", **{"parquet.field.id": 2}),
+            field("s", struct(field("x", "long", **{"parquet.field.id": 9})), **{"parquet.field.id": 1}),
+        )
+    )
+
+    assert ids(got) == {"a": 2, "s": 1, "s.x": 9}
+
+
+@pytest.mark.parametrize(
+    ("second", "column"),
+    [
+        (field("b", "long"), "b"),
+        (field("b", LONG, **{"parquet.field.id": 2}), "b"),
+        (field("b", struct(field("x", "long")), **{"parquet.field.id": 2}), "b.x"),
+        (field("b", "long", **{"parquet.field.id": 1}), "b"),
+    ],
+)
+def test_ids_in_the_files_that_are_not_on_everything_or_not_unique_are_refused(
+    second: dict[str, object], column: str
+) -> None:
+    """DuckDB reads NULL for what has no id in a file that has some."""
+    with pytest.raises(UnsupportedFeatureError, match="field id") as refused:
+        form(table(field("a", "long", **{"parquet.field.id": 1}), second))
+
+    assert refused.value.column == column
 
 
 def test_column_mapping_that_agrees_with_the_ids_given_goes_on() -> None:
@@ -354,7 +408,7 @@ def test_ids_that_come_later_can_be_put_aside_from_the_beginning() -> None:
 
 
 def test_nothing_is_put_aside_for_a_table_without_column_mapping() -> None:
-    """What it has of ids means nothing."""
+    """What is left of one means nothing."""
     later = table(mapped("a", "a", 9, "long"))
 
     assert Known.nothing().preferring(later) == Known.nothing()

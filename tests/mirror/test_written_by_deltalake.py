@@ -227,3 +227,16 @@ def test_files_without_ids_are_read_by_name_after_columns_came_and_went(catalog:
     expected = [{"a": 1, "s": {"x": 1, "y": None}, "new.one": None}, *grown.to_pylist()]
     for read in (read_with_pyiceberg, read_with_duckdb):
         assert sorted(read(table, snapshot.snapshot_id).to_pylist(), key=lambda row: row["a"]) == expected
+
+
+def test_ids_that_rows_brought_from_another_file_are_obeyed(catalog: Catalog, tmp_path: Path) -> None:
+    """Rows that PyArrow read from Iceberg's Parquet, say: delta-rs puts their ids in the schema and in its files."""
+    fields = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(n)}) for name, n in (("a", 2), ("b", 1))]
+    rows = pa.Table.from_pylist([{"a": 1, "b": 2}], pa.schema(fields))
+    deltalake.write_deltalake(tmp_path / "d", rows)
+    table = mirrored(catalog, tmp_path / "d")
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+
+    for read in (read_with_pyiceberg, read_with_duckdb):
+        assert read(table, snapshot.snapshot_id).to_pylist() == [{"a": 1, "b": 2}]

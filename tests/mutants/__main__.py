@@ -9,7 +9,6 @@ A sabotage is caught when a test fails with it that passes without it. Exits wit
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,11 +22,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tests.mutants.checkout import copied
 from tests.mutants.sabotages import SABOTAGES, Sabotage
 
-ROOT = Path(__file__).parents[2]
-COPIED = ("assets", "oracle", "pipelines", "seriatim", "tests", "pyproject.toml", "run.py", "solution.py")
-NOT_COPIED = shutil.ignore_patterns("__pycache__")
 AT_ONCE = 2
 S_MAX = 900  # for the tests of one sabotage
 
@@ -46,7 +43,7 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="seriatim-mutants-") as folder:
         roots: SimpleQueue[Path] = SimpleQueue()
         for number in range(AT_ONCE):
-            roots.put(_copied(Path(folder) / str(number)))
+            roots.put(copied(Path(folder) / str(number)))
         with ThreadPoolExecutor(AT_ONCE) as pool:
             findings = list(pool.map(lambda sabotage: _tried(roots, sabotage), chosen))
     table = Table("sabotage", "file", "caught by")
@@ -57,17 +54,6 @@ def main(words: Sequence[str]) -> int:
     count = sum(finding.caught_by is not None for finding in findings)
     print(f"{count} of {len(findings)} sabotages were caught")
     return int(count < len(findings) or not findings)
-
-
-def _copied(root: Path) -> Path:
-    root.mkdir()
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, root / name, ignore=NOT_COPIED)
-        else:
-            shutil.copy(source, root / name)
-    return root
 
 
 def _tried(roots: SimpleQueue[Path], sabotage: Sabotage) -> Finding:

@@ -11,7 +11,7 @@ SEES_LOST_REPLIES: Final = ("tests/contract/test_lost_reply.py", "tests/contract
 SEES_LEDGERS: Final = ("tests/contract/test_ledger_lookup.py", "tests/contract/test_ledger_fold.py")
 SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contract/test_serializable_changes.py")
 SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
-SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py",)
+SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py", "tests/contract/test_writer_chain_manifests.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,5 +396,12 @@ SABOTAGES: Final = (
         "contents.set_apart(later)",
         "pass",
         *SEES_CHAINS,
+    ),
+    _one(
+        "commit_with_retry records the balance for the sum that it adds",
+        "account",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new - balance})",
+        "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new})",
+        "tests/contract/test_audit_account.py",
     ),
 )

@@ -107,6 +107,14 @@ class DeltaLog:
             protocol, metadata = actions.protocol or protocol, actions.metadata or metadata
         return self._require_head(protocol, metadata, version)
 
+    def stated_time_ms(self, version: int) -> int | None:
+        """Return when a version says that it was committed; None: it does not say, or its commit is gone."""
+        entry = self._list()[0].commits.get(version)
+        if entry is None:
+            return None
+        ((_, content),) = self._read_deltas((entry,), version)
+        return _stated_ms(self._parse(content, version, entry, kinds=("commitInfo",)).info)
+
     def deleted_positions(self, vector: DeletionVector, version: int | None = None) -> pa.Int64Array:
         """Return which rows of its file a deletion vector deletes, counted from 0, in order.
 
@@ -228,8 +236,14 @@ def _commit(actions: Actions, version: int, entry: Entry) -> Commit:
 
 def _time_ms(info: Mapping[str, object], entry: Entry) -> int:
     """Return the time that a commit gives for itself, else that of its file."""
+    stated = _stated_ms(info)
+    return entry.modified_ms if stated is None else stated
+
+
+def _stated_ms(info: Mapping[str, object]) -> int | None:
+    """Return the time that a commit gives for itself (None: it gives none)."""
     for name in ("inCommitTimestamp", "timestamp"):  # The first is written only while the table has that feature on.
         value = info.get(name)
         if isinstance(value, int):
             return value
-    return entry.modified_ms
+    return None

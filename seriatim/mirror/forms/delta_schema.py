@@ -19,6 +19,7 @@ _ID: Final = "delta.columnMapping.id"
 _PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 _NESTED_IDS: Final = ("delta.columnMapping.nested.ids", "parquet.field.nested.ids")  # the second: its older name
 _MAX_ID: Final = "delta.columnMapping.maxColumnId"
+_FILE_ID: Final = "parquet.field.id"  # Spark and delta-rs write it to the files, column mapping or not.
 _TYPE_CHANGES: Final = "delta.typeChanges"
 
 
@@ -37,7 +38,9 @@ class Column:
 
     name: str
     physical_name: str
-    mapped_id: int | None  # None: no column mapping
+    given_id: (
+        int | None
+    )  # in the files, by column mapping or from the Parquet that rows came from; None: they have none
     nested_ids: Mapping[str, int]  # by the physical name and what follows it: `col-7.element`
     kind: Any  # the name of a primitive type, or the JSON of a nested one
     comment: str | None
@@ -53,12 +56,13 @@ def fields(struct: Mapping[str, Any], *, is_mapped: bool) -> Iterator[Column]:
     """Yield the fields of a struct, in order; without column mapping, what is left of one is not looked at."""
     for field in struct["fields"]:
         said: Mapping[str, Any] = field.get("metadata") or {}
+        given_id = said.get(_ID if is_mapped else _FILE_ID)
         nested: Mapping[str, int] = next((said[key] for key in _NESTED_IDS if key in said), {})
         yield Column(
             name=field["name"],
             physical_name=said.get(_PHYSICAL_NAME, field["name"]) if is_mapped else field["name"],
-            mapped_id=said.get(_ID) if is_mapped else None,
-            nested_ids=nested if is_mapped else {},
+            given_id=given_id,
+            nested_ids=nested if given_id is not None else {},
             kind=field["type"],
             comment=said.get("comment"),
             type_changes=tuple(_type_changes(said.get(_TYPE_CHANGES) or ())),
@@ -70,11 +74,9 @@ def is_mapped(metadata: Metadata) -> bool:
     return metadata.column_mapping != "none"
 
 
-def mapped_ids(metadata: Metadata) -> dict[Path, int]:
-    """Return the ids that column mapping gives, by physical path; those in lists and maps too where it gives any."""
-    ids: dict[Path, int] = {}
-    _collect(metadata.schema, (), ids)
-    return ids if is_mapped(metadata) else {}
+def given_ids(metadata: Metadata) -> dict[Path, int]:
+    """Return the ids that the files have, by physical path (empty: none is given, and they are read by name)."""
+    return dict(_given(metadata.schema, (), is_mapped(metadata)))
 
 
 def mapped_id_max(metadata: Metadata) -> int:
@@ -82,24 +84,26 @@ def mapped_id_max(metadata: Metadata) -> int:
     return int(metadata.configuration.get(_MAX_ID, 0)) if is_mapped(metadata) else 0
 
 
-def _collect(struct: Mapping[str, Any], outer: Path, ids: dict[Path, int]) -> None:
-    for column in fields(struct, is_mapped=True):
+def _given(struct: Mapping[str, Any], outer: Path, is_mapped: bool) -> Iterator[tuple[Path, int]]:
+    for column in fields(struct, is_mapped=is_mapped):
         path = (*outer, column.physical_name)
-        if column.mapped_id is not None:
-            ids[path] = column.mapped_id
-        _collect_inner(column.kind, path, column, (column.physical_name,), ids)
+        if column.given_id is not None:
+            yield path, column.given_id
+        yield from _given_within(column, column.kind, path, len(outer), is_mapped)
 
 
-def _collect_inner(kind: Any, path: Path, column: Column, inner: Path, ids: dict[Path, int]) -> None:  # JSON
+def _given_within(column: Column, kind: Any, path: Path, at: int, is_mapped: bool) -> Iterator[tuple[Path, int]]:
+    """Yield what is in a type at that path, which is within the column whose own name is the `at`-th of the path."""
     if isinstance(kind, str):
         return
     if kind["type"] == "struct":
-        _collect(kind, path, ids)
+        yield from _given(kind, path, is_mapped)
     for name, child in inner_kinds(kind):
-        nested_id = column.nested_ids.get(".".join((*inner, name)))
+        inner = (*path, name)
+        nested_id = column.nested_ids.get(".".join(inner[at:]))
         if nested_id is not None:
-            ids[*path, name] = nested_id
-        _collect_inner(child, (*path, name), column, (*inner, name), ids)
+            yield inner, nested_id
+        yield from _given_within(column, child, inner, at, is_mapped)
 
 
 def inner_kinds(kind: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:

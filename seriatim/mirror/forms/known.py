@@ -14,7 +14,7 @@ from pyiceberg.table.name_mapping import MappedField, NameMapping, parse_mapping
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from seriatim.mirror.delta.actions import Metadata
-from seriatim.mirror.forms.delta_schema import ELEMENT, KEY, VALUE, Path, mapped_id_max, mapped_ids
+from seriatim.mirror.forms.delta_schema import ELEMENT, KEY, VALUE, Path, given_ids, mapped_id_max
 from seriatim.mirror.forms.form import Form
 
 NAME_MAPPING: Final = TableProperties.DEFAULT_NAME_MAPPING
@@ -61,12 +61,12 @@ class Known:
         )
 
     def preferring(self, metadata: Metadata) -> Known:
-        """Return the same, with the ids that column mapping gives at a *later* version put aside for those columns.
+        """Return the same, with the ids that a *later* version gives to columns, by column mapping mostly, put aside.
 
         A table that has no column mapping yet, and will, can be mirrored from its beginning only if its columns get
         those ids at once.
         """
-        preferred = {**self.preferred, **mapped_ids(metadata)}
+        preferred = {**self.preferred, **given_ids(metadata)}
         last = max(self.last_column_id, mapped_id_max(metadata), *preferred.values(), 0)
         return replace(self, preferred=preferred, last_column_id=last)
 

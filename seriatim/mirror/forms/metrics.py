@@ -7,7 +7,7 @@ counts are of all rows that are in the file: what a deletion vector deletes is d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ def metrics(add: AddFile, schema: Schema, metadata: Metadata) -> Metrics:
     result, stats, rows = Metrics(), add.stats or {}, record_count(add)
     is_loose = stats.get("tightBounds") is False or add.deletion_vector is not None
     is_mapped = delta_schema.is_mapped(metadata)
-    for path, column in _leaves(schema.as_struct(), metadata.schema, (), is_mapped=is_mapped):
+    for path, column in _leaves(schema.fields, metadata.schema, (), is_mapped=is_mapped):
         nulls = _count(_at(stats.get("nullCount"), path))
         if rows is not None and nulls is not None and _is_certain(nulls, rows, is_loose=is_loose):
             result.value_counts[column.field_id] = rows
@@ -60,13 +60,13 @@ def _is_certain(nulls: int, rows: int, *, is_loose: bool) -> bool:
 
 
 def _leaves(
-    struct: StructType, said: Mapping[str, Any], outer: Path, *, is_mapped: bool
+    columns: Sequence[NestedField], said: Mapping[str, Any], outer: Path, *, is_mapped: bool
 ) -> Iterator[tuple[Path, NestedField]]:
     """Yield the columns of primitive types with their physical paths; both schemas have the same fields, in order."""
-    for each, column in zip(struct.fields, delta_schema.fields(said, is_mapped=is_mapped), strict=True):
+    for each, column in zip(columns, delta_schema.fields(said, is_mapped=is_mapped), strict=True):
         path = (*outer, column.physical_name)
         if isinstance(each.field_type, StructType):
-            yield from _leaves(each.field_type, column.kind, path, is_mapped=is_mapped)
+            yield from _leaves(each.field_type.fields, column.kind, path, is_mapped=is_mapped)
         elif isinstance(each.field_type, PrimitiveType):
             yield path, each
 

@@ -1,16 +1,17 @@
 """Gives the Iceberg table a schema, a partition spec and a name mapping for one version of the Delta table.
 
-**Ids.** Under column mapping a column has the id and the physical name that Delta gives it. Without, its id is known by
-its name: a name that comes again, with whatever type, is the same column, because a file that bears no ids is read by
+**Ids.** Under column mapping a column has the id and the physical name that Delta gives it. So it has where the schema
+says which ids somebody's Parquet has brought to the files: readers trust ids before names. Else its id is known by its
+name: a name that comes again, with whatever type, is the same column, because a file that bears no ids is read by
 names, and a name can have but one id. Readers take the schema of the snapshot that they read, so both are read right.
 
 **Every column is optional**, but for the keys of maps. What Delta promises to be never null need not be in a file of an
 older version, nor are the values of partition columns in any file, and PyIceberg refuses to read a file that lacks a
 required column, although the partition says what it is; and no reader lets an optional column become required.
 
-**Lists and maps under column mapping** need ids for what they hold, which Delta gives with IcebergCompatV2. Without,
-Spark's files have ids on the columns and none within: PyIceberg reads them by name, but DuckDB 1.5 returns NULL for
-every element of a list, and fails on a map.
+**Where there are ids in the files they must be on everything**, also on what lists and maps hold, for which Delta gives
+ids with IcebergCompatV2 alone. Without, Spark's files have ids on the columns and none within: PyIceberg reads them by
+name, but DuckDB 1.5 returns NULL for every element of a list, and fails on a map.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def form_of(source: str, version: int, metadata: Metadata, known: Known) -> Form
     partitioned_by = [_partition_column(source, version, name, schema) for name in metadata.partition_columns]
     for column in partitioned_by:
         if not column.field_type.is_primitive:
-            raise columns.refusal(f"partitions by {column.field_type}", (column.name,))
+            raise columns.refusal(f"a partition by {column.field_type}", (column.name,))
     return Form(schema, spec_of(partitioned_by, schema.fields, known), name_mapping(columns.ids))
 
 
@@ -63,9 +64,10 @@ class _Columns:
     def __init__(self, source: str, version: int, metadata: Metadata, known: Known) -> None:
         self._source, self._version, self._metadata, self._known = source, version, metadata, known
         self._is_mapped = delta_schema.is_mapped(metadata)
+        self._is_numbered = self._is_mapped or bool(delta_schema.given_ids(metadata))
         self.ids = dict(known.ids)
         self._paths = {field_id: path for path, field_id in known.ids.items()}
-        self._last = max(known.last_column_id, delta_schema.mapped_id_max(metadata))
+        self._last = known.last_column_id
 
     def schema(self) -> Schema:
         """Return the schema: an earlier one if it is the same."""
@@ -89,11 +91,12 @@ class _Columns:
     def _field(self, column: Column, outer: Path, outer_names: Path) -> NestedField:
         path, names = (*outer, column.physical_name), (*outer_names, column.name)
         self._check_type_changes(column, names)
-        if self._is_mapped and column.mapped_id is None:
-            raise DeltaLogError(
-                self._source, version=self._version, reason=f"column {'.'.join(names)!r} has no column mapping id"
-            )
-        field_id = self._id(path, names, column.mapped_id)
+        if self._is_mapped and column.given_id is None:
+            reason = f"column {'.'.join(names)!r} has no column mapping id"
+            raise DeltaLogError(self._source, version=self._version, reason=reason)
+        if self._is_numbered and column.given_id is None:
+            raise self.refusal("field ids in its files, but none", names)
+        field_id = self._id(path, names, column.given_id)
         kind = self._kind(column.kind, column, (column.physical_name,), path, names)
         return NestedField(field_id, column.name, kind, required=False, doc=column.comment)
 
@@ -119,26 +122,26 @@ class _Columns:
         for name, child in delta_schema.inner_kinds(kind):
             at = (*inner, name)
             nested_id = column.nested_ids.get(".".join(at))
-            if self._is_mapped and nested_id is None:
-                raise self.refusal(f"column mapping without an id for the {name} of a {kind['type']}", names)
+            if self._is_numbered and nested_id is None:
+                raise self.refusal(f"field ids in its files, but none for the {name} of the {kind['type']},", names)
             ids[name] = self._id((*path, name), (*names, name), nested_id)
             types[name] = self._kind(child, column, at, (*path, name), (*names, name))
         if kind["type"] == "array":
             return ListType(ids[ELEMENT], types[ELEMENT], element_required=False)
         return MapType(ids[KEY], types[KEY], ids[VALUE], types[VALUE], value_required=False)
 
-    def _id(self, path: Path, names: Path, mapped_id: int | None) -> int:
-        """Return the column's id: what column mapping gives, else what it has had, else a new one."""
+    def _id(self, path: Path, names: Path, given_id: int | None) -> int:
+        """Return the column's id: what its files have, else what it has had, else a new one."""
         known_id = self.ids.get(path)
-        if mapped_id is None:
+        if given_id is None:
             return known_id if known_id is not None else self._use(path, self._new_id(path))
-        if known_id not in (None, mapped_id) or self._paths.get(mapped_id, path) != path:
+        if known_id not in (None, given_id) or self._paths.get(given_id, path) != path:
             raise self.refusal(
-                f"column mapping that gives the id {mapped_id} where the mirror, begun before it, has given others "
-                f"(a mirror that starts over takes these)",
+                f"the field id {given_id} in its files, where the mirror has given other ids before (one that starts "
+                f"over takes these)",
                 names,
             )
-        return self._use(path, mapped_id)
+        return self._use(path, given_id)
 
     def _new_id(self, path: Path) -> int:
         preferred = self._known.preferred.get(path)
