@@ -173,6 +173,10 @@ def mirror(  # noqa: PLR0913  # Options, by name.
         bool,
         typer.Option("--start-over", help="Drop the mirror from the catalog, and begin anew; no file is deleted."),
     ] = False,
+    check_files: Annotated[
+        bool,
+        typer.Option("--check-files", help="Read the footer of each new file, and refuse field ids the log lacks."),
+    ] = False,
     location: Annotated[
         str | None,
         typer.Option("--location", metavar="URI", help="Where a new mirror goes.", show_default=False),
@@ -202,6 +206,7 @@ def mirror(  # noqa: PLR0913  # Options, by name.
             batch=batch,
             on_gap="snapshot" if on_gap is options.OnGap.SNAPSHOT else "fail",
             start_over=start_over,
+            check_files=check_files,
             location=location,
             storage_options={each.key: each.value for each in given},
             is_json=json,

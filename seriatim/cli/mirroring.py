@@ -26,6 +26,7 @@ class Mirroring:
     batch: int | None
     on_gap: OnGap
     start_over: bool
+    check_files: bool
     location: str | None
     storage_options: Mapping[str, str]
     is_json: bool
@@ -71,6 +72,7 @@ class Mirroring:
                 batch=self.batch,
                 on_gap=self.on_gap,
                 start_over=self.start_over,
+                check_files=self.check_files,
                 location=self.location,
                 storage_options=self.storage_options,
                 progress=tell,

@@ -70,7 +70,7 @@ def snapshot_ids(cli: Cli) -> list[int]:
 
 
 def work_of(catalog: Catalog, delta: Path, **options: Any) -> Mirroring:
-    work = Mirroring(catalog, str(delta), TABLE, None, None, "fail", False, None, {}, False)
+    work = Mirroring(catalog, str(delta), TABLE, None, None, "fail", False, False, None, {}, False)
     return replace(work, **options)
 
 
@@ -115,6 +115,18 @@ def test_a_document_says_the_same(cli: Cli, delta: Path) -> None:
     assert landed[0]["delta_timestamp"].endswith("Z")
     with cli.bank.rival() as catalog:
         assert catalog.load_table(TABLE).location() == f"file://{delta.parent}/elsewhere"
+
+
+def test_files_are_checked_if_asked_for(cli: Cli, delta: Path) -> None:
+    """A file that is damaged is none of the log's business, and so of nobody's who does not open it."""
+    for file in delta.glob("*.parquet"):
+        file.write_bytes(b"no Parquet file at all")
+
+    checked = cli("mirror", str(delta), TABLE, "--check-files")
+
+    assert checked[0] == 1
+    assert "cannot be read" in checked[2]
+    assert cli("mirror", str(delta), TABLE)[0] == 0
 
 
 def test_nothing_new_is_no_error(cli: Cli, delta: Path) -> None:
