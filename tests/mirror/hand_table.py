@@ -172,7 +172,9 @@ class HandTable:
 
     def _commit(self, live: Live, *actions: Action, operation: str) -> None:
         version = len(self.states)
-        write_commit(self.path, version, info(operation=operation, timestamp=1_000 * (version + 1) + self.delay_ms), *actions)
+        write_commit(
+            self.path, version, info(operation=operation, timestamp=1_000 * (version + 1) + self.delay_ms), *actions
+        )
         self.states.append(dict(live))
 
 

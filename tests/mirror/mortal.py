@@ -43,7 +43,9 @@ def run_in_a_process(task: Callable[..., None], *args: object) -> int | None:
     return process.exitcode
 
 
-def mirror_and_die(path: Path, uri: str, gate: Gate | str, commit: int, batch: int | None, options: dict[str, Any]) -> None:
+def mirror_and_die(
+    path: Path, uri: str, gate: Gate | str, commit: int, batch: int | None, options: dict[str, Any]
+) -> None:
     """Mirror to the target under `path`; die at a gate of the commit of that number, counted from 1."""
     killer = _LateKiller(gate, commit) if isinstance(gate, Gate) else Killer(Gate.NOWHERE)
     catalog = Newborn(killer, **Target(path).properties())

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.exceptions import NoSuchTableError
@@ -158,7 +159,7 @@ def test_starting_over_takes_nothing_away_that_it_cannot_put_back(
 
 
 @pytest.mark.parametrize("options", [{"upto": -1}, {"batch": 0}, {"batch": -1}])
-def test_what_allows_nothing_is_refused(target: Target, source: HandTable, options: dict[str, int]) -> None:
+def test_what_allows_nothing_is_refused(target: Target, source: HandTable, options: dict[str, Any]) -> None:
     """Before a table is made."""
     with pytest.raises(ValueError, match="must be"):
         target.mirror(source, **options)
