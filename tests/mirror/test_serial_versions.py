@@ -228,6 +228,18 @@ def test_each_operation_is_said_in_icebergs_words(target: Target, source: HandTa
     assert followed == expected
 
 
+def test_a_file_is_removed_only_with_the_deletion_vector_that_it_has(target: Target, source: HandTable) -> None:
+    """Delta protocol, "Action Reconciliation": a file is known by its path and its deletion vector."""
+    path = source.append()
+    source.delete(path, 0)
+    source.remove_what_is_not_there(path)
+    source.remove_what_is_not_there(path, 0, 1)
+
+    target.mirror(source)
+
+    assert_mirrors(target, source)
+
+
 def newly_appended(table: Table, version: int) -> list[int]:
     """Return the ids that PyIceberg's own reader of appends finds new in a version."""
     snapshots = history(table)
