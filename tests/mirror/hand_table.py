@@ -89,6 +89,10 @@ class HandTable:
         """Remove a file."""
         self.change({other: gone for other, gone in self.live.items() if other != path}, operation="DELETE")
 
+    def remove_what_is_not_there(self, path: str, *positions: int) -> None:
+        """Remove a file with another deletion vector than it has, which is another file to Delta: nothing changes."""
+        self._commit(self.live, self._remove(path, positions, data_change=True), operation="DELETE")
+
     def overwrite(self, rows: int = 2) -> str:
         """Put a new file in the place of all."""
         path = self._write(self._new_ids(rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,7 +70,7 @@ class Target(Bank):
         return catalog
 
     @contextmanager
-    def changing(self) -> Any:
+    def changing(self) -> Iterator[Table]:
         """Yield the table for somebody who changes it with plain PyIceberg."""
         with self.rival() as catalog:
             yield catalog.load_table(self.identifier)

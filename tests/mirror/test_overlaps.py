@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID
 
 from seriatim.errors import SourceMismatchError, TableReplacedError
 from seriatim.mirror import MirrorReceipt
@@ -72,6 +73,20 @@ def test_the_loser_goes_on_with_what_the_winner_did_not_land(
     assert_mirrors(target, source)
     landed = sorted(landed.version for receipt in receipts for landed in receipt.landed)
     assert landed == [2, 3, 4, 5, 6]
+
+
+def test_the_base_is_a_requirement_of_every_commit(target: Target, source: HandTable) -> None:
+    """SqlCatalog would refuse a stale snapshot by its sequence number alone; others are not asked to."""
+    source.appends(6)
+    catalog = target.connect()
+
+    target.mirror(source, catalog, batch=2)
+
+    assert len(catalog.submitted) == 4
+    for table, requirements, updates in catalog.submitted:
+        first = next(update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate))
+        assert AssertRefSnapshotId(ref="main", snapshot_id=first.parent_snapshot_id) in requirements
+        assert AssertTableUUID(uuid=table.metadata.table_uuid) in requirements
 
 
 def test_those_that_find_no_table_make_one_and_one_history(target: Target, source: HandTable) -> None:
