@@ -139,7 +139,9 @@ class MirrorWork:
             recorder.close()
             residue.remove(table.io, recorder.written)
             raise
-        return _Batch(planned, plan, tuple(recorder.written))
+        used = {file.file_path for each in planned for file in each.step.added_deletes}
+        residue.remove(table.io, [location for location in recorder.written if location not in used])
+        return _Batch(planned, plan, tuple(used))
 
     def _versions(self, plan: Plan, snapshots: int) -> Iterator[Planned]:
         """Yield as many versions as fit, and stop before one that cannot be mirrored, which fails when it is first."""

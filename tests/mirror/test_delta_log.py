@@ -307,9 +307,18 @@ def test_a_version_has_the_time_that_its_commit_names(tmp_path: Path, fields: di
     assert log.state(0).timestamp_ms == time_ms
 
 
-def test_an_empty_commit_changes_nothing(tmp_path: Path) -> None:
+def test_an_empty_commit_file_is_not_taken_for_a_commit_that_changes_nothing(tmp_path: Path) -> None:
+    """A machine that goes down leaves such files; whoever mends it later gives the version another meaning."""
     write_commit(tmp_path, 0, *BIRTH)
     write_commit(tmp_path, 1)
+
+    with pytest.raises(DeltaLogError, match=r"version 1 .*empty"):
+        list(open_log(tmp_path).commits(0, 1))
+
+
+def test_a_commit_without_files_changes_nothing(tmp_path: Path) -> None:
+    write_commit(tmp_path, 0, *BIRTH)
+    write_commit(tmp_path, 1, {"commitInfo": {}})
     (commit,) = open_log(tmp_path).commits(0, 1)
 
     assert (commit.adds, commit.removes, commit.operation, commit.metadata) == ((), (), None, None)

@@ -60,13 +60,15 @@ def read_actions(content: bytes, root: str, *, kinds: tuple[str, ...] = ()) -> A
     """Return what the lines of a JSON file of the log say; with `kinds`, of lines that speak of one of these only.
 
     Raises:
-        MalformedError: a line is no JSON object, or says something that no action says.
+        MalformedError: there is no line at all, a line is no JSON object, or says something that no action says.
     """
     actions = Actions()
     try:
         lines = content.decode("utf-8").split("\n")
     except UnicodeDecodeError as err:
         raise MalformedError(f"it is no UTF-8: {err}") from err
+    if not content.strip():
+        raise MalformedError("it is empty: no writer leaves it so, and what it said may be lost")
     for number, line in enumerate(lines, start=1):
         if not line.strip() or (kinds and not any(f'"{kind}"' in line for kind in kinds)):
             continue
