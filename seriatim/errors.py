@@ -218,6 +218,12 @@ class UnsupportedFeatureError(MirrorError):
         self.source, self.version, self.feature, self.column = source, version, feature, column
         self.operation = operation
 
+    def said_of(self, operation: str | None) -> UnsupportedFeatureError:
+        """Return the same, naming Delta's word for what the version did (None: it does not say)."""
+        return UnsupportedFeatureError(
+            self.source, version=self.version, feature=self.feature, column=self.column, operation=operation
+        )
+
 
 class DeltaLogError(MirrorError):
     """The Delta log cannot be read, or contradicts itself; nothing was written for that version."""

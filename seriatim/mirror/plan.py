@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile
 
 from seriatim.commit.chain import Form as TableForm
 from seriatim.commit.chain import Step
-from seriatim.errors import DeltaLogError
+from seriatim.errors import DeltaLogError, UnsupportedFeatureError
 from seriatim.mirror.delta.actions import AddFile, Commit, DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.features import require_readable
 from seriatim.mirror.difference import Difference, of_commit, of_state
@@ -67,7 +67,10 @@ class Plan:
         if commit.metadata is not None or commit.protocol is not None:
             self._metadata = commit.metadata or self._metadata
             self._form = None
-        return self._planned(commit.version, commit.timestamp_ms, commit.operation, of_commit(self.files, commit))
+        try:
+            return self._planned(commit.version, commit.timestamp_ms, commit.operation, of_commit(self.files, commit))
+        except UnsupportedFeatureError as err:
+            raise err.said_of(commit.operation) from err
 
     def state(self, state: State, gap_from: int) -> Planned:
         """Plan one step for all the versions from `gap_from` to that of the state."""
