@@ -7,8 +7,8 @@ from typing import Final
 import dagster as dg
 
 from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE
-from assets.accounts import GROUP, OWNER
 from assets.postings import postings
+from assets.transactions_table import GROUP, OWNER
 from seriatim.audit import SumsAsRecorded, UniqueKey
 from seriatim.dagster import audit_check, upkeep_asset
 

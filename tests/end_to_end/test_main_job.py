@@ -67,7 +67,9 @@ def test_overlapping_runs_leave_what_the_serial_oracle_says(
 
     assert job.returncode == 0, job.stdout + job.stderr
     assert "all 5 balances equal the serial oracle's" in job.stdout
-    assert _figure(job.stdout, "runs") == _figure(job.stdout, "commits") == 14
+    assert _figure(job.stdout, "commits") == 14
+    assert _figure(job.stdout, "runs") == 14 + 4
+    assert _figure(job.stdout, "Delta versions") == 2
     assert _figure(job.stdout, "peak runs in flight") >= 4
     assert _figure(job.stdout, "conflicts met") >= 3
     assert _figure(job.stdout, "conflicts in bank.conflicts") == _figure(job.stdout, "conflicts met")
@@ -112,11 +114,11 @@ def test_the_verdict_names_what_differs(
     catalog = _catalog(home)
     table = catalog.load_table(ACCOUNT)
     before = table.scan().to_arrow()
-    assert judge(catalog, ACCOUNT, file).is_serial
+    assert judge(catalog, ACCOUNT, file, home / "bank_transactions").is_serial
 
     sabotage(catalog)
     try:
-        judgement = judge(catalog, ACCOUNT, file)
+        judgement = judge(catalog, ACCOUNT, file, home / "bank_transactions")
     finally:
         catalog.load_table(ACCOUNT).overwrite(before)
 
