@@ -26,7 +26,10 @@ SUCCESS, FAILURE, CANCELED = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FA
 
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
-    """One for all tests, since its start costs seconds; each test posts a version of its own."""
+    """One for all tests, since its start costs seconds; each test posts a version of its own.
+
+    It says so in the launch: Dagster may retry a run of an earlier test late, which would post what is new otherwise.
+    """
     with open_station(tmp_path_factory.mktemp("station")) as station:
         yield station
 
@@ -43,7 +46,7 @@ def test_a_run_that_is_killed_is_retried_by_itself_and_posts_once(station: Stati
     version = station.arrive()
     station.plan(**{gate: Plan.DIE})
 
-    run_id = station.launch("post_cash_deposit")
+    run_id = station.launch("post_cash_deposit", upto=version)
     died = station.ended(run_id).status
     station.retry()
     (retry,) = station.retries_of(run_id)
@@ -62,7 +65,7 @@ def test_a_step_that_is_killed_is_re_executed_from_failure_and_posts_once(
     version = station.arrive()
     station.plan(**{gate: Plan.DIE})
 
-    run_id = station.launch("post_cash_deposit_apart")
+    run_id = station.launch("post_cash_deposit_apart", upto=version)
     died = station.ended(run_id).status
     again = station.ended(station.reexecute(run_id, from_failure=True))
 
@@ -77,7 +80,7 @@ def test_a_step_that_outlives_its_run_posts_once_with_the_retry_of_the_run(stati
     version = station.arrive()
     station.plan(before=Plan.ORPHAN_AND_HOLD)
 
-    run_id = station.launch("post_cash_deposit_apart")
+    run_id = station.launch("post_cash_deposit_apart", upto=version)
     zombie = station.wait_until_held()
     died = station.ended(run_id).status
     station.plan(after=Plan.HOLD)
@@ -97,7 +100,7 @@ def test_a_step_that_outlives_its_run_finds_that_the_retry_was_first(station: St
     version = station.arrive()
     station.plan(before=Plan.ORPHAN_AND_HOLD)
 
-    run_id = station.launch("post_cash_deposit_apart")
+    run_id = station.launch("post_cash_deposit_apart", upto=version)
     zombie = station.wait_until_held()
     died = station.ended(run_id).status
     station.retry()
@@ -119,7 +122,7 @@ def test_a_run_that_is_terminated_before_its_commit_has_posted_nothing(station: 
     before = len(station.operations())
     station.plan(before=Plan.HOLD)
 
-    run_id = station.launch(job)
+    run_id = station.launch(job, upto=version)
     step = station.wait_until_held()
     assert station.instance.run_coordinator.cancel_run(run_id)
     wait_for_end(step)
@@ -138,7 +141,7 @@ def test_a_run_that_is_terminated_after_its_commit_has_posted_and_the_next_one_i
     version = station.arrive()
     station.plan(after=Plan.HOLD)
 
-    run_id = station.launch("post_cash_deposit")
+    run_id = station.launch("post_cash_deposit", upto=version)
     step = station.wait_until_held()
     assert station.instance.run_coordinator.cancel_run(run_id)
     wait_for_end(step)
@@ -155,9 +158,9 @@ def test_runs_that_overlap_a_run_that_is_killed_each_post_once(station: Station)
     version, kinds = station.arrive(), ("cash_deposit", "household", "pension")
     station.plan(before=Plan.HOLD, after=Plan.DIE)
 
-    held = station.launch(f"post_{kinds[0]}")
+    held = station.launch(f"post_{kinds[0]}", upto=version)
     station.wait_until_held()
-    others = [station.launch(f"post_{kind}") for kind in kinds[1:]]
+    others = [station.launch(f"post_{kind}", upto=version) for kind in kinds[1:]]
     statuses = sorted(station.ended(run_id).status.value for run_id in others)
     station.let_go()
     first = station.ended(held).status
@@ -178,9 +181,9 @@ def test_what_is_launched_twice_at_once_is_posted_once(station: Station) -> None
     version = station.arrive()
     station.plan(before=Plan.HOLD)
 
-    first = station.launch("post_cash_deposit")
+    first = station.launch("post_cash_deposit", upto=version)
     station.wait_until_held()
-    second = station.launch("post_cash_deposit")
+    second = station.launch("post_cash_deposit", upto=version)
     assert station.ended(second).status is SUCCESS
     station.let_go()
     assert station.ended(first).status is SUCCESS
@@ -194,7 +197,7 @@ def test_what_is_launched_twice_at_once_is_posted_once(station: Station) -> None
 def test_a_green_run_that_is_re_executed_posts_nothing(station: Station) -> None:
     """And says which snapshot did it."""
     version = station.arrive()
-    run_id = station.launch("post_cash_deposit")
+    run_id = station.launch("post_cash_deposit", upto=version)
     assert station.ended(run_id).status is SUCCESS
 
     again = station.ended(station.reexecute(run_id, from_failure=False))
