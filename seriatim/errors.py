@@ -17,6 +17,8 @@
         SourceMismatchError       the target is not this Delta table's mirror, or somebody else wrote it
         UnsupportedFeatureError   something in the Delta table has no equal in Iceberg: nothing was written
         DeltaLogError             the Delta log cannot be read, or contradicts itself
+        NotAppendedError          a version took rows away: it cannot be consumed as new rows
+        ChangesUnknownError       what a range of versions added cannot be told from the mirror
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -231,6 +233,32 @@ class DeltaLogError(MirrorError):
         where = f"version {version}" if version is not None else "the Delta log"
         super().__init__(f"{source}: {where} cannot be read: {reason}.")
         self.source, self.version, self.reason = source, version, reason
+
+
+class NotAppendedError(MirrorError):
+    """A version of the Delta table took rows away or changed them, so it cannot be consumed as new rows."""
+
+    def __init__(self, table: str, *, version: int, operation: str | None) -> None:
+        """Build the message from the mirror, the version, and Delta's word for what it did (None: it does not say)."""
+        super().__init__(
+            f"{table}: version {version} of the Delta table ({operation or 'unknown operation'}) took rows away or "
+            f"changed them, and what was made of them cannot be taken back. Such a table is not for consuming: correct "
+            f"it by appending, and begin with a new one where this has happened."
+        )
+        self.table, self.version, self.operation = table, version, operation
+
+
+class ChangesUnknownError(MirrorError):
+    """What a range of Delta versions added cannot be told from the mirror; nothing was read."""
+
+    def __init__(self, table: str, *, after: int | None, upto: int, reason: str) -> None:
+        """Build the message from the mirror, the range (None: from the first version), and why."""
+        since = "up to" if after is None else f"after {after} up to"
+        super().__init__(
+            f"{table}: what the Delta versions {since} {upto} have added cannot be told: {reason}. Mirror the Delta "
+            f"table up to there, and keep the mirror's snapshots and Delta's files until they are consumed."
+        )
+        self.table, self.after, self.upto, self.reason = table, after, upto, reason
 
 
 class InvalidChangeError(SeriatimError):
