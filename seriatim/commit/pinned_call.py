@@ -14,7 +14,6 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import mirrors, summary
 from seriatim.commit.deferral import Deferral
-from seriatim.commit.double_partitions import require_exact
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
@@ -82,7 +81,6 @@ class _PinnedWork:
 
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
         # The handle to write through is passed to `write`, behind the gate.
-        require_exact(table)
         mirrors.require_none(self.name, table.metadata, self.settings.branch)
         if self.before is not None and self.before != pin:
             moved = (self.before.snapshot_id, pin.snapshot_id)

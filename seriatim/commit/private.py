@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-import struct
 import uuid
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -151,12 +150,6 @@ def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
 def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:
     """Return what tells from a data file's column bounds and counts whether it may hold a row that fits."""
     return _InclusiveMetricsEvaluator(schema, condition, case_sensitive=True, include_empty_files=True).eval
-
-
-@cache
-def reads_doubles_exactly() -> bool:
-    """Tell whether PyIceberg reads a double in a manifest as what it is, and not narrowed to a float."""
-    return new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1
 
 
 def delete_old_metadata(catalog: Catalog, io: FileIO, before: TableMetadata, after: TableMetadata) -> None:

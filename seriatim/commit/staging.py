@@ -14,7 +14,6 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
-from seriatim.commit.double_partitions import require_exact
 from seriatim.commit.edits import Step
 from seriatim.commit.nan_counts import with_nan_counts
 from seriatim.commit.pruning import files_for
@@ -55,9 +54,7 @@ def stage(name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: S
 
     Raises:
         RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
-        InvalidChangeError: PyIceberg does not read the table's partition values as they are.
     """
-    require_exact(table)
     return _Stage(name, table, io, snapshot_id, steps).run()
 
 

@@ -9,17 +9,33 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import Final
 
 import pyiceberg
+from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.manifest import DataFile
 from pyiceberg.types import DoubleType
 
-from seriatim.commit.double_partitions import is_kept, narrowed
 from seriatim.errors import UnsupportedFeatureError
 from seriatim.mirror.forms.form import Form
 
+_READS_DOUBLES: Final = new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1
 _MINOR: Final = tuple(map(int, pyiceberg.__version__.split(".")[:2]))
+
+
+def is_kept(value: float) -> bool:
+    """Tell whether PyIceberg reads that double, as a partition value, as what it is."""
+    return _READS_DOUBLES or narrowed(value) == value or math.isnan(value)
+
+
+def narrowed(value: float) -> float:
+    """Return the nearest float, as a decoder that narrows does."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def require_readable_partition(source: str, version: int, file: DataFile, form: Form) -> None:
@@ -30,7 +46,7 @@ def require_readable_partition(source: str, version: int, file: DataFile, form: 
     """
     for position, field in enumerate(form.spec.fields):
         value = file.partition[position]
-        if isinstance(form.schema.find_type(field.source_id), DoubleType) and not (value is None or is_kept(value)):
+        if isinstance(form.schema.find_type(field.source_id), DoubleType) and value is not None and not is_kept(value):
             misread = repr(narrowed(value))
         elif _MINOR < (0, 12) and value is not None and not value:
             misread = "NULL"

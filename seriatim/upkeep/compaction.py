@@ -33,7 +33,6 @@ from seriatim.commit import (
     summary,
 )
 from seriatim.commit.attempts import Attempts
-from seriatim.commit.double_partitions import require_exact
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.loop import ANY_BASE, Call, Ready, Settings
 from seriatim.commit.observe import Rebased
@@ -161,7 +160,6 @@ class _Compaction:
                 reason=f"format version {table.metadata.format_version} cannot be written",
                 remedy="Compact it with the engine that writes it",
             )
-        require_exact(table)
         if self._pin != pin:
             self._fit(table, pin, pin.snapshot_id, attempt)
         return self._ready() if self._done else None
