@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.update import RemoveSnapshotsUpdate
 
+from seriatim.commit.mirrors import MIRROR_OF
 from seriatim.errors import ChangesUnknownError, NotAppendedError
 from seriatim.mirror import appended, delta_version_of, mirror, snapshot_of
 
@@ -164,7 +166,7 @@ def test_what_is_not_mirrored_yet_is_not_taken_for_nothing(scene: Scene) -> None
 
 def test_an_empty_mirror_has_no_versions(scene: Scene) -> None:
     scene.append(1)
-    table = scene.mirrored(upto=-1)
+    table = scene.catalog.create_table(NAME, Schema(), properties={MIRROR_OF: "it"})
 
     with pytest.raises(ChangesUnknownError, match="version 0 is not"):
         appended(table, None, 0)
