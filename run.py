@@ -172,6 +172,11 @@ def soak(args: Sequence[str]) -> int:
     return python(MAIN, "-m", "soak", *args)
 
 
+def bench(args: Sequence[str]) -> int:
+    """[mirror] What the library costs on this machine, by name; all if none is given; not in CI."""
+    return python(MAIN, "-m", "benchmarks", *args)
+
+
 def lock(args: Sequence[str]) -> int:
     """Makes the locks again from pyproject.toml; keeps what is pinned unless `--upgrade` is given."""
     uv = ensure_tools()
@@ -192,7 +197,7 @@ def lock(args: Sequence[str]) -> int:
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
     recipe.__name__: recipe
-    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, lock)
+    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, bench, lock)
 }
 
 

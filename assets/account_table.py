@@ -7,19 +7,26 @@ from typing import Final
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import In
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
 from seriatim.audit import Invariant, SumsAsRecorded, UniqueKey
-from seriatim.commit import Append, Base, NoChange, Receipt, Writer, apply
+from seriatim.commit import Append, Base, NoChange, RetryPolicy, Writer
 from seriatim.dagster import ensure_table
+from seriatim.mirror import Consumed, consume
 
 ACCOUNT_TABLE: Final = ("bank", "account")
 ACCOUNT_KEY: Final = dg.AssetKey([*ACCOUNT_TABLE])
 ACCOUNT_INVARIANTS: Final[tuple[Invariant, ...]] = (UniqueKey("id"), SumsAsRecorded("bal"))
-OPENING: Final = "bank/account|opening"
+OPENINGS: Final = "bank/accounts"
+"""The stream that opens accounts."""
+
+# All jobs may write at once: in lock-step the unluckiest of n runs loses n - 1 times.
+POLICY: Final = RetryPolicy(attempts_max=60, total_s_max=600.0)
 
 _SCHEMA: Final = Schema(
     NestedField(1, "id", LongType(), required=True, doc="The account."),
@@ -34,51 +41,40 @@ _PROPERTIES: Final = {
 }
 
 
-def ensure_account_table(catalog: Catalog, account_ids: Sequence[int], *, writer: Writer) -> Receipt | None:
-    """Make the table if it is not there, and open these accounts in it at balance 0 if it has no history yet.
+def open_accounts(catalog: Catalog, transactions: Table, upto: int, *, writer: Writer) -> Consumed:
+    """Open at balance 0 each account that the transactions up to a Delta version name and the table lacks.
 
-    Several processes may do so at once: one of them opens the accounts, and none posts before that has landed.
-    None: the table had a history, so that its accounts have been opened before.
-
-    Raises:
-        SeriatimError: the accounts could not be opened; nothing may be posted.
-    """
-    table = ensure_table(catalog, ACCOUNT_TABLE, _SCHEMA, _PROPERTIES)
-    if table.current_snapshot() is not None:
-        return None
-    return open_accounts(catalog, account_ids, operation_ids=(OPENING,), writer=writer)
-
-
-def open_accounts(
-    catalog: Catalog,
-    account_ids: Sequence[int],
-    *,
-    operation_ids: Sequence[str],
-    issued_at_ms: int | None = None,
-    writer: Writer,
-) -> Receipt:
-    """Insert those of the accounts that the table lacks, at balance 0; the others keep their balances.
+    The table is made if it is not there. Several processes may do so at once: each account is opened once.
 
     Raises:
-        SeriatimError: none was opened, or it is not known; open the same accounts again.
+        SeriatimError: none was opened, or it is not known; nothing may be posted of what names them.
     """
-
-    def insert_missing(base: Base) -> Append | NoChange:
-        present = set(base.read(where=In("id", account_ids), columns=["id"])["id"].to_pylist())
-        missing = [account_id for account_id in account_ids if account_id not in present]
-        rows = [{"id": account_id, "bal": 0} for account_id in missing]
-        return Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())) if missing else NoChange()
-
-    return apply(
+    ensure_account_table(catalog)
+    return consume(
+        transactions,
         catalog,
         ACCOUNT_TABLE,
-        insert_missing,
-        operation_ids=operation_ids,
-        issued_at_ms=issued_at_ms,
+        lambda new: _Opening(pc.unique(new.rows["account_id"]).drop_null().to_pylist()),
+        stream=OPENINGS,
+        upto=upto,
+        columns=["account_id"],
+        policy=POLICY,
         writer=writer,
     )
 
 
-def known_account_ids(catalog: Catalog) -> pa.ChunkedArray:
-    """Return the ids of all accounts that are open; accounts are never closed, so that none goes missing later."""
-    return catalog.load_table(ACCOUNT_TABLE).scan(selected_fields=("id",)).to_arrow()["id"]
+def ensure_account_table(catalog: Catalog) -> None:
+    """Make the table, empty, if it is not there."""
+    ensure_table(catalog, ACCOUNT_TABLE, _SCHEMA, _PROPERTIES)
+
+
+class _Opening:
+    """Inserts those of the accounts that the table lacks; the others keep their balances."""
+
+    def __init__(self, account_ids: Sequence[int]) -> None:
+        self._account_ids = sorted(account_ids)
+
+    def __call__(self, base: Base) -> Append | NoChange:
+        present = set(base.read(where=In("id", self._account_ids), columns=["id"])["id"].to_pylist())
+        rows = [{"id": account_id, "bal": 0} for account_id in self._account_ids if account_id not in present]
+        return Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())) if rows else NoChange()

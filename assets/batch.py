@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
+from assets.errors import Place
 from assets.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transaction of a batch, and the data row of the file it stands in (from 1)."""
+    """One transaction of a batch, and the data row it stands in (from 1)."""
 
     row: int
     trans_id: int
@@ -24,7 +24,7 @@ class Transaction:
 class Batch:
     """Transactions of one kind, of one or several days, in the order in which they post: by day, then by id."""
 
-    path: Path
+    place: Place
     kind: Kind
     transactions: tuple[Transaction, ...]
 

@@ -1,7 +1,7 @@
 """What can be wrong with the bank's input, as types.
 
 SeriatimError
-  TransactionsError        the transactions file cannot be used: mend it (`problem` says in which way)
+  TransactionsError        the transactions cannot be used: mend them (`problem` says in which way)
     UnknownAccountError    a transaction names an account that the table lacks
   PostingOverflowError     a balance would leave the range of 64 bits
 
@@ -15,9 +15,12 @@ from pathlib import Path
 
 from seriatim.errors import SeriatimError
 
+Place = Path | str
+"""Where transactions were read: a file, or in words, a table and its versions."""
+
 
 class Problem(Enum):
-    """Everything that can be wrong with a transactions file: what is wrong, and what to do about it."""
+    """Everything that can be wrong with transactions: what is wrong, and what to do about it."""
 
     MISSING_FILE = ("there is no such file", "name an existing .parquet or .csv file")
     UNKNOWN_FORMAT = ("the file's name ends in neither .parquet nor .csv", "write it as Parquet or CSV and name it so")
@@ -50,7 +53,7 @@ class Problem(Enum):
 
 
 class TransactionsError(SeriatimError):
-    """The transactions file cannot be used and nothing of it was; mend the row that is named, or the file.
+    """The transactions cannot be used and none of them was; mend the row that is named, or the file.
 
     `row` counts data rows from 1, without the header and without empty lines. `None` for row, column or value: the
     problem is not one of a single row, of a single column, or has no value to show.
@@ -58,7 +61,7 @@ class TransactionsError(SeriatimError):
 
     def __init__(
         self,
-        path: Path,
+        place: Place,
         problem: Problem,
         *,
         row: int | None = None,
@@ -68,11 +71,11 @@ class TransactionsError(SeriatimError):
         reason: str | None = None,
     ) -> None:
         """Build the message from the place, the value, and the problem's own words."""
-        place = ", ".join([str(path), *([f"row {row}"] if row else []), *([f"column {column}"] if column else [])])
+        where = ", ".join([str(place), *([f"row {row}"] if row else []), *([f"column {column}"] if column else [])])
         shown = f" {value!r}:" if value is not None else ""
         details = (f" (row {earlier_row})" if earlier_row else "") + (f" ({reason})" if reason else "")
-        super().__init__(f"{place}:{shown} {problem.text}{details}; {problem.advice}. Nothing was posted.")
-        self.path, self.problem = path, problem
+        super().__init__(f"{where}:{shown} {problem.text}{details}; {problem.advice}. Nothing was posted.")
+        self.place, self.problem = place, problem
         self.row, self.column, self.value = row, column, value
         self.earlier_row = earlier_row  # None: the problem is not a duplicate
         self.reason = reason  # None: there is nothing to add to the problem's own words
@@ -81,9 +84,9 @@ class TransactionsError(SeriatimError):
 class UnknownAccountError(TransactionsError):
     """A transaction names an account that the table lacks; nothing was posted, so open the account first."""
 
-    def __init__(self, path: Path, *, row: int, account_id: int) -> None:
+    def __init__(self, place: Place, *, row: int, account_id: int) -> None:
         """Build the message from the row and the account that it names."""
-        super().__init__(path, Problem.UNKNOWN_ACCOUNT, row=row, column="account_id", value=account_id)
+        super().__init__(place, Problem.UNKNOWN_ACCOUNT, row=row, column="account_id", value=account_id)
         self.account_id = account_id
 
 
@@ -91,12 +94,12 @@ class PostingOverflowError(SeriatimError):
     """A transaction would carry a balance out of the range of 64 bits; nothing was posted."""
 
     def __init__(
-        self, path: Path, *, row: int, trans_id: int, account_id: int, balance_minor: int, change_minor: int
+        self, place: Place, *, row: int, trans_id: int, account_id: int, balance_minor: int, change_minor: int
     ) -> None:
         """Build the message from the transaction, the balance that it met, and the change."""
         super().__init__(
-            f"{path}, row {row}: transaction {trans_id} would change account {account_id} from {balance_minor} by "
+            f"{place}, row {row}: transaction {trans_id} would change account {account_id} from {balance_minor} by "
             f"{change_minor} minor units, which does not fit into 64 bits; check the amount. Nothing was posted."
         )
-        self.path, self.row, self.trans_id, self.account_id = path, row, trans_id, account_id
+        self.place, self.row, self.trans_id, self.account_id = place, row, trans_id, account_id
         self.balance_minor, self.change_minor = balance_minor, change_minor

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final
 
 from assets.batch import Batch, Transaction
 from assets.errors import PostingOverflowError
@@ -11,6 +13,15 @@ from assets.kinds import change_minor
 from assets.transaction_checks import require_accounts
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(slots=True)
+class DayPosted:
+    """What of a batch is of one business day."""
+
+    transactions: int = 0
+    refused: int = 0
+    sum_posted_minor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +32,15 @@ class Posting:
     sum_posted_minor: int
     transactions: int
     refused: tuple[int, ...]  # trans_ids, in the order in which they were met
+    days: Mapping[date, DayPosted] = field(default_factory=dict)
 
     @property
     def rows_changed(self) -> int:
         """Count the accounts whose balance is another than before."""
         return len(self.balances_minor)
+
+
+NOTHING_POSTED: Final = Posting({}, sum_posted_minor=0, transactions=0, refused=())
 
 
 def post(balances_minor: Mapping[int, int], batch: Batch) -> Posting:
@@ -40,25 +55,28 @@ def post(balances_minor: Mapping[int, int], batch: Batch) -> Posting:
     """
     require_accounts(batch, balances_minor)
     running = {account_id: balances_minor[account_id] for account_id in batch.account_ids()}
-    sum_posted_minor = 0
+    days: dict[date, DayPosted] = {}
     refused: list[int] = []
     for transaction in sorted(batch.transactions, key=lambda each: (each.day, each.trans_id)):
-        balance = running[transaction.account_id]
+        balance, day = running[transaction.account_id], days.setdefault(transaction.day, DayPosted())
+        day.transactions += 1
         change = change_minor(batch.kind.rule, balance_minor=balance, amount_minor=transaction.amount_minor)
         if change is None:
             refused.append(transaction.trans_id)
+            day.refused += 1
             continue
         if not _INT64_MIN <= balance + change <= _INT64_MAX:
             raise _overflow(batch, transaction, balance, change)
         running[transaction.account_id] = balance + change
-        sum_posted_minor += change
+        day.sum_posted_minor += change
     changed = {account_id: new for account_id, new in running.items() if new != balances_minor[account_id]}
-    return Posting(changed, sum_posted_minor, len(batch.transactions), tuple(refused))
+    sum_posted_minor = sum(day.sum_posted_minor for day in days.values())
+    return Posting(changed, sum_posted_minor, len(batch.transactions), tuple(refused), days)
 
 
 def _overflow(batch: Batch, transaction: Transaction, balance_minor: int, change: int) -> PostingOverflowError:
     return PostingOverflowError(
-        batch.path,
+        batch.place,
         row=transaction.row,
         trans_id=transaction.trans_id,
         account_id=transaction.account_id,

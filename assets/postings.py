@@ -1,57 +1,40 @@
-"""The assets that post transactions: one for each kind, all of them writing the one account table."""
+"""The assets that post transactions: one for each kind, all of them writing the one account table.
+
+Each is a stream: a run posts what the Delta versions after those that have been posted appended, of whatever business
+day, in one commit that moves the stream's watermark, too.
+"""
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
-import warnings
-from datetime import date
+from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
 from pydantic import Field
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 
-from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE, ensure_account_table, known_account_ids
-from assets.accounts import GROUP, OWNER, accounts
+from assets.account_table import ACCOUNT_KEY, ACCOUNT_TABLE, POLICY, open_accounts
+from assets.accounts import accounts
 from assets.kinds import KINDS, Kind
-from assets.posting import Posting
+from assets.posting import NOTHING_POSTED, Posting
 from assets.posting_change import PostingChange
-from assets.rendezvous import Rendezvous
-from assets.transactions import read_transactions
-from assets.transactions_source import TransactionsSource
-from seriatim.commit import Receipt, RetryPolicy, Writer, apply
-from seriatim.dagster import (
-    ConflictReporter,
-    IcebergCatalog,
-    Launch,
-    operation_metadata,
-    operations,
-    outcome_sentence,
-    receipt_metadata,
-)
+from assets.steps import nothing_mirrored, span, step_metadata
+from assets.transactions import COLUMNS, check_transactions
+from assets.transactions_table import GROUP, OWNER, TRANSACTIONS_KEY, TRANSACTIONS_TABLE, MeetingConfig, mirrored
+from seriatim.commit import Observer, Writer
+from seriatim.dagster import ConflictReporter, IcebergCatalog, outcome_sentence
+from seriatim.mirror import Consumed, NewRows, consume
 
-BUSINESS_DAYS: Final = dg.DailyPartitionsDefinition(start_date="1993-01-01")
-
-# All kinds may post at once: in lock-step the unluckiest of n runs loses n - 1 times.
-_POLICY: Final = RetryPolicy(attempts_max=60, total_s_max=600.0)
+_DAYS_MAX: Final = 400  # shown in a run's report, the latest
 
 
-class PostingConfig(dg.Config):
+class PostingConfig(MeetingConfig):
     """How a posting run is to go; the defaults are for daily use."""
 
-    force: bool = Field(default=False, description="Post the days once more, though they have been posted.")
-    rendezvous_dir: str | None = Field(
-        default=None,
-        description="A fresh folder where runs wait for each other after their first read, so that they overlap.",
+    upto: int | None = Field(
+        default=None, ge=0, description="Post what arrived up to this Delta version; by default all that is mirrored."
     )
-    rendezvous_parties: int = Field(default=1, ge=1, description="How many runs meet in rendezvous_dir.")
-    rendezvous_s_max: float = Field(default=120.0, ge=0, description="How long they wait for each other.")
-
-    def meet(self, run_id: str) -> Rendezvous | None:
-        """Return where the run meets others (None: nowhere)."""
-        if self.rendezvous_dir is None:
-            return None
-        folder = Path(self.rendezvous_dir)
-        return Rendezvous(folder, parties=self.rendezvous_parties, run_id=run_id, wait_s_max=self.rendezvous_s_max)
 
 
 def posting_asset(kind: Kind) -> dg.AssetsDefinition:
@@ -59,63 +42,98 @@ def posting_asset(kind: Kind) -> dg.AssetsDefinition:
 
     @dg.asset(
         key=["bank", kind.name],
-        deps=[accounts],
-        description=f"{kind.description} A day is posted onto the balances once: {kind.rule.value}.",
+        deps=[TRANSACTIONS_KEY, accounts],
+        description=f"{kind.description} Each is posted onto the balances once: {kind.rule.value}.",
         group_name=GROUP,
         owners=[OWNER],
         kinds={"iceberg"},
         tags={"rule": kind.rule.name.lower()},
-        partitions_def=BUSINESS_DAYS,
-        backfill_policy=dg.BackfillPolicy.single_run(),
     )
     def posting(
-        context: dg.AssetExecutionContext,
-        config: PostingConfig,
-        catalog: IcebergCatalog,
-        transactions: dg.ResourceParam[TransactionsSource],
+        context: dg.AssetExecutionContext, config: PostingConfig, catalog: IcebergCatalog
     ) -> dg.MaterializeResult[None]:
-        run_id, iceberg, known = context.run.run_id, catalog.load(), read_transactions(transactions.path())
-        launched = operations(Launch.of(context), force=config.force)
-        days = dict(zip(launched.ids, map(date.fromisoformat, context.partition_keys), strict=True))
-        writer, meeting = Writer(run_id), config.meet(run_id)
-        change = PostingChange(known, kind, days, after_read=meeting.meet if meeting else lambda: None)
-        ensure_account_table(iceberg, known.account_ids(), writer=writer)
-        known.require_accounts(known_account_ids(iceberg))
-        receipt = apply(
-            iceberg,
-            ACCOUNT_TABLE,
-            change,
-            operation_ids=launched.plain_ids,
-            partitions=launched.partitions,
-            issued_at_ms=launched.issued_at_ms,
-            policy=_POLICY,
-            writer=writer,
-            observer=ConflictReporter(context, ACCOUNT_KEY),
-        )
-        context.log.info(outcome_sentence(receipt))
-        for operation_id, day in zip(launched.ids, context.partition_keys, strict=True):
-            context.add_asset_metadata(operation_metadata(receipt, operation_id), partition_key=day)
-        return dg.MaterializeResult(metadata=_metadata(receipt, change.posting))
+        run_id, iceberg = context.run.run_id, catalog.load()
+        found = mirrored(iceberg)
+        if found is None:
+            return nothing_mirrored(context)
+        table, version = found
+        poster = Poster(kind, writer=Writer(run_id), after_read=lambda: config.meet(run_id))
+        upto = version if config.upto is None else config.upto
+        consumed = poster.post(iceberg, table, upto, observer=ConflictReporter(context, ACCOUNT_KEY))
+        context.log.info(outcome_sentence(consumed.receipt))
+        return dg.MaterializeResult(metadata=_metadata(consumed, poster.posting))
 
     return posting
 
 
-def _metadata(receipt: Receipt, posting: Posting) -> dict[str, dg.MetadataValue[Any]]:
+class Poster:
+    """Posts the transactions of one kind."""
+
+    def __init__(self, kind: Kind, *, writer: Writer, after_read: Callable[[], None] = lambda: None) -> None:
+        """Prepare to post; `after_read` is called when the balances have been read, in each attempt."""
+        self._kind, self._writer, self._after_read = kind, writer, after_read
+        self._change: PostingChange | None = None  # None: nothing new was found
+
+    @property
+    def posting(self) -> Posting:
+        """What was computed last."""
+        return self._change.posting if self._change else NOTHING_POSTED
+
+    def post(self, catalog: Catalog, transactions: Table, upto: int, *, observer: Observer) -> Consumed:
+        """Post what has not been posted up to a Delta version, onto accounts that are opened before.
+
+        Raises:
+            SeriatimError: nothing was posted, or it is not known.
+        """
+        open_accounts(catalog, transactions, upto, writer=self._writer)
+        return consume(
+            transactions,
+            catalog,
+            ACCOUNT_TABLE,
+            self._change_of,
+            stream=f"bank/{self._kind.name}",
+            upto=upto,
+            columns=COLUMNS,
+            policy=POLICY,
+            writer=self._writer,
+            observer=observer,
+        )
+
+    def _change_of(self, new: NewRows) -> PostingChange:
+        place = f"{'.'.join(TRANSACTIONS_TABLE)}, Delta version {span(new.after, new.upto)}"
+        batch = check_transactions(new.rows, place).of(self._kind)
+        self._change = PostingChange(batch, after_read=self._after_read)
+        return self._change
+
+
+def _metadata(consumed: Consumed, posting: Posting) -> dict[str, dg.MetadataValue[Any]]:
     """Tell what was posted; a posting that was computed, but found to have landed before, posted nothing."""
-    landed = Posting({}, sum_posted_minor=0, transactions=0, refused=()) if receipt.is_noop else posting
-    return {
-        **receipt_metadata(receipt),
+    landed = NOTHING_POSTED if consumed.receipt.is_noop else posting
+    metadata = {
+        **step_metadata(consumed),
         "transactions": dg.MetadataValue.int(landed.transactions),
         "refused": dg.MetadataValue.int(len(landed.refused)),
         "sum_posted_minor": dg.MetadataValue.int(landed.sum_posted_minor),
-        "sum_posted": dg.MetadataValue.text(f"{Decimal(landed.sum_posted_minor).scaleb(-2):.2f}"),
+        "sum_posted": dg.MetadataValue.text(_money(landed.sum_posted_minor)),
     }
+    if landed.days:
+        days = [
+            dg.TableRecord(
+                {
+                    "day": str(day),
+                    "transactions": each.transactions,
+                    "refused": each.refused,
+                    "sum_posted": _money(each.sum_posted_minor),
+                }
+            )
+            for day, each in sorted(landed.days.items())[-_DAYS_MAX:]
+        ]
+        metadata["days"] = dg.MetadataValue.table(days)
+    return metadata
 
 
-def _posting_assets() -> list[dg.AssetsDefinition]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*backfill_policy", category=dg.BetaWarning)  # Dagster 1.13
-        return [posting_asset(kind) for kind in KINDS]
+def _money(minor: int) -> str:
+    return f"{Decimal(minor).scaleb(-2):.2f}"
 
 
-postings: Final = _posting_assets()
+postings: Final = [posting_asset(kind) for kind in KINDS]

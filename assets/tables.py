@@ -8,8 +8,8 @@ from typing import Final
 import dagster as dg
 
 from assets.account_table import ACCOUNT_INVARIANTS, ACCOUNT_KEY, ACCOUNT_TABLE
-from assets.accounts import GROUP, OWNER
 from assets.postings import postings
+from assets.transactions_table import GROUP, OWNER, TRANSACTIONS_TABLE
 from seriatim.audit import Invariant, UniqueKey
 from seriatim.dagster import audit_check, upkeep_asset
 
@@ -19,6 +19,7 @@ CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
 INVARIANTS: Final[Mapping[tuple[str, str], Sequence[Invariant]]] = {
     ACCOUNT_TABLE: ACCOUNT_INVARIANTS,
     CONFLICTS_TABLE: (UniqueKey("event_id"),),
+    TRANSACTIONS_TABLE: (UniqueKey("trans_id"),),
 }
 
 account: Final = dg.AssetSpec(

@@ -1,20 +1,19 @@
-"""Checks that look at more than one column of a transactions file, or beyond the file."""
+"""Checks that look at more than one column of transactions, or beyond them."""
 
 from __future__ import annotations
 
 from collections.abc import Container
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.batch import Batch
-from assets.errors import Problem, TransactionsError, UnknownAccountError
+from assets.errors import Place, Problem, TransactionsError, UnknownAccountError
 from assets.kinds import KINDS, is_allowed_sign
 from assets.transaction_file import Column
 
 
-def require_unique_ids(trans_ids: pa.ChunkedArray, path: Path) -> None:
+def require_unique_ids(trans_ids: pa.ChunkedArray, place: Place) -> None:
     """Raise for the first row whose id an earlier row has.
 
     Raises:
@@ -27,7 +26,7 @@ def require_unique_ids(trans_ids: pa.ChunkedArray, path: Path) -> None:
         earlier_row = rows.setdefault(trans_id, row)
         if earlier_row != row:
             raise TransactionsError(
-                path, Problem.DUPLICATE, row=row, column="trans_id", value=trans_id, earlier_row=earlier_row
+                place, Problem.DUPLICATE, row=row, column="trans_id", value=trans_id, earlier_row=earlier_row
             )
 
 
@@ -43,18 +42,6 @@ def require_signs(table: pa.Table, amounts: Column) -> None:
         amounts.require(pc.invert(pc.and_(of_kind, is_misplaced(table["amount_minor"], 0))), Problem.WRONG_SIGN)
 
 
-def require_known_accounts(account_ids: pa.ChunkedArray, path: Path, known_ids: pa.ChunkedArray) -> None:
-    """Raise for the first row of the file whose account is not known.
-
-    Raises:
-        UnknownAccountError: naming the row and the account.
-    """
-    unknown = pc.indices_nonzero(pc.invert(pc.is_in(account_ids, value_set=known_ids)))
-    if len(unknown):
-        row = unknown[0].as_py()
-        raise UnknownAccountError(path, row=row + 1, account_id=account_ids[row].as_py())
-
-
 def require_accounts(batch: Batch, known_ids: Container[int]) -> None:
     """Raise for the first transaction of the batch, in file order, whose account is not known.
 
@@ -64,4 +51,4 @@ def require_accounts(batch: Batch, known_ids: Container[int]) -> None:
     unknown = [transaction for transaction in batch.transactions if transaction.account_id not in known_ids]
     if unknown:
         first = min(unknown, key=lambda transaction: transaction.row)
-        raise UnknownAccountError(batch.path, row=first.row, account_id=first.account_id)
+        raise UnknownAccountError(batch.place, row=first.row, account_id=first.account_id)

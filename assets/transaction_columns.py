@@ -88,7 +88,7 @@ def amounts_minor(column: Column) -> pa.ChunkedArray:
 def _from_decimals(column: Column) -> pa.ChunkedArray:
     wide = column.convert(lambda values: values.cast(pa.decimal256(76, 2)), Problem.TOO_PRECISE)
     # 19 digits hold the whole of int64; the last cast refuses what lies between the two.
-    return Column(column.path, column.name, wide).convert(
+    return Column(column.place, column.name, wide).convert(
         lambda values: pc.multiply(values.cast(pa.decimal128(19, 2)), _HUNDRED).cast(pa.int64()),
         Problem.OUT_OF_RANGE,
     )
@@ -117,4 +117,4 @@ def _digits_to_minor(text: Any) -> Any:
 
 
 def _wrong_type(column: Column) -> TransactionsError:
-    return TransactionsError(column.path, Problem.WRONG_TYPE, column=column.name, value=str(column.values.type))
+    return TransactionsError(column.place, Problem.WRONG_TYPE, column=column.name, value=str(column.values.type))

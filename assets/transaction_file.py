@@ -1,4 +1,4 @@
-"""Columns of a transactions file as they are stored, from Parquet or CSV; what they mean is checked elsewhere."""
+"""Columns of transactions as they are stored, in Parquet, CSV or a table; what they mean is checked elsewhere."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from assets.errors import Problem, TransactionsError
+from assets.errors import Place, Problem, TransactionsError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One column as it was read, and the means to complain about one of its rows."""
 
-    path: Path
+    place: Place
     name: str
     values: pa.ChunkedArray
 
@@ -43,7 +43,7 @@ class Column:
             value: object = scalar.cast(pa.string()).as_py()  # Not every stored day or time is a Python date.
         else:
             value = scalar.as_py()
-        return TransactionsError(self.path, problem, row=index + 1, column=self.name, value=value)
+        return TransactionsError(self.place, problem, row=index + 1, column=self.name, value=value)
 
 
 def column_names(path: Path) -> list[str]:
@@ -83,7 +83,16 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Column]:
         table = _read_csv(path, names) if path.suffix.lower() == ".csv" else _read_parquet(path, names)
     except (pa.ArrowException, OSError) as err:
         raise TransactionsError(path, Problem.UNREADABLE_FILE, reason=str(err)) from err
-    columns = {name: Column(path, name, _plain(table.column(name))) for name in names}
+    return columns_of(table, path)
+
+
+def columns_of(table: pa.Table, place: Place) -> dict[str, Column]:
+    """Return the columns of a table that has been read, none of which has a null.
+
+    Raises:
+        TransactionsError: one of them has.
+    """
+    columns = {name: Column(place, name, _plain(table.column(name))) for name in table.column_names}
     for column in columns.values():
         column.require(column.values.is_valid(), Problem.NULL)
     return columns

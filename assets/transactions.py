@@ -1,53 +1,45 @@
-"""The bank's transactions, read from a file and checked as a whole: either all of it can be used, or none."""
+"""The bank's transactions, checked as a whole: either all that were read can be used, or none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from os import PathLike
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.batch import Batch, Transaction
+from assets.errors import Place
 from assets.kinds import KINDS, Kind
-from assets.transaction_checks import require_known_accounts, require_signs, require_unique_ids
+from assets.transaction_checks import require_signs, require_unique_ids
 from assets.transaction_columns import amounts_minor, dates, integers, kinds
-from assets.transaction_file import read_columns
+from assets.transaction_file import Column, columns_of, read_columns
+
+COLUMNS: Final = ("trans_id", "account_id", "date", "kind", "amount")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transactions:
-    """A checked file of transactions: `trans_id, account_id, date, kind, amount_minor`, in the file's order."""
+    """Checked transactions: `trans_id, account_id, date, kind, amount_minor`, in the order in which they were read."""
 
-    path: Path
+    place: Place
     table: pa.Table
 
-    def of(self, kind: Kind, days: Iterable[date]) -> Batch:
-        """Take the transactions of one kind and of these days; a day named twice counts once."""
-        wanted = pc.and_(
-            pc.equal(self.table["kind"], kind.name),
-            pc.is_in(self.table["date"], value_set=pa.array(list(days), pa.date32())),
-        )
+    def of(self, kind: Kind) -> Batch:
+        """Take the transactions of one kind."""
         rows = pa.array(range(1, len(self.table) + 1), pa.int64())
-        found = self.table.append_column("row", rows).filter(wanted)
+        found = self.table.append_column("row", rows).filter(pc.equal(self.table["kind"], kind.name))
         found = found.sort_by([("date", "ascending"), ("trans_id", "ascending")])
         columns = [found[name].to_pylist() for name in ("row", "trans_id", "account_id", "date", "amount_minor")]
-        return Batch(self.path, kind, tuple(Transaction(*values) for values in zip(*columns, strict=True)))
+        return Batch(self.place, kind, tuple(Transaction(*values) for values in zip(*columns, strict=True)))
 
     def account_ids(self) -> tuple[int, ...]:
-        """List the accounts that the file names, in order."""
+        """List the accounts that they name, in order."""
         return tuple(sorted(pc.unique(self.table["account_id"]).to_pylist()))
-
-    def require_accounts(self, known_ids: pa.ChunkedArray) -> None:
-        """Refuse the whole file if it names an account that is not among `known_ids`.
-
-        Raises:
-            UnknownAccountError: naming the first such row and its account.
-        """
-        require_known_accounts(self.table["account_id"], self.path, known_ids)
 
     def days(self) -> tuple[date, ...]:
         """List the days that have transactions, in order."""
@@ -65,7 +57,19 @@ def read_transactions(path: str | PathLike[str]) -> Transactions:
     Raises:
         TransactionsError: something in the file cannot be used; the error names it, and nothing is returned.
     """
-    columns = read_columns(Path(path), ("trans_id", "account_id", "date", "kind", "amount"))
+    return _checked(read_columns(Path(path), COLUMNS), Path(path))
+
+
+def check_transactions(rows: pa.Table, place: str) -> Transactions:
+    """Check rows that were read from a table, as those of a file are; `place` says in words which they are.
+
+    Raises:
+        TransactionsError: something in them cannot be used; the error names it, and nothing is returned.
+    """
+    return _checked(columns_of(rows.select(COLUMNS), place), place)
+
+
+def _checked(columns: Mapping[str, Column], place: Place) -> Transactions:
     table = pa.table(
         {
             "trans_id": integers(columns["trans_id"]),
@@ -75,6 +79,6 @@ def read_transactions(path: str | PathLike[str]) -> Transactions:
             "amount_minor": amounts_minor(columns["amount"]),
         }
     ).combine_chunks()
-    require_unique_ids(table["trans_id"], Path(path))
+    require_unique_ids(table["trans_id"], place)
     require_signs(table, columns["amount"])
-    return Transactions(Path(path), table)
+    return Transactions(place, table)

@@ -6,16 +6,12 @@ on purpose: it shares no code and no arithmetic with what it judges.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
-from pathlib import Path
 
-import pyarrow.parquet as pq
-
+from oracle.entries import Arrivals, Entry
 from oracle.errors import DoubleApplyError, OracleError
 
 _CENT = Decimal("0.01")
@@ -31,57 +27,73 @@ _KINDS = _AS_RECORDED | {"standing_order", "percentage_interest", "balance_fee"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Operation:
-    """One job's posting of one business day, as one logical change."""
+    """One job's posting of what arrived after one version of the Delta table, up to and with another."""
 
     kind: str
-    day: date
-    forced_by: str = ""  # The run that was told to post the day once more; empty: the day's one ordinary posting.
+    after: int  # -1: from the first version on
+    upto: int
+
+    def has(self, version: int) -> bool:
+        """Say whether the version is among those that it posts."""
+        return self.after < version <= self.upto
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    trans_id: int
-    account_id: int
-    day: date
+@dataclass(frozen=True, slots=True, order=True)
+class Unposted:
+    """Transactions of one kind, of one version, that no operation has posted."""
+
     kind: str
-    amount: Decimal
+    version: int
 
 
-def replay(transactions_file: str | Path, operations: Iterable[Operation]) -> dict[int, int]:
+def replay(arrivals: Arrivals, operations: Iterable[Operation]) -> dict[int, int]:
     """Work out every account's balance in cents, from 0, by the operations in the order given.
 
-    An operation without transactions changes nothing. Accounts are all those that the file names.
+    An operation posts by day, then by id; one without transactions changes nothing. Accounts are all those that a
+    transaction names.
 
     Raises:
-        DoubleApplyError: an operation is given twice.
+        DoubleApplyError: a version is posted twice by the operations of a kind.
         OracleError: an operation's kind is not one of the bank's.
     """
-    balances: dict[int, Decimal] = {}
-    postings: dict[tuple[str, date], list[_Entry]] = defaultdict(list)
-    for entry in _entries(Path(transactions_file)):
-        balances[entry.account_id] = _NOTHING
-        postings[entry.kind, entry.day].append(entry)
-    applied: set[Operation] = set()
+    balances = {entry.account_id: _NOTHING for entries in arrivals.values() for entry in entries}
+    postings: dict[tuple[str, int], list[Entry]] = defaultdict(list)
+    for version, entries in arrivals.items():
+        for entry in entries:
+            postings[entry.kind, version].append(entry)
+    applied: list[Operation] = []
     with localcontext(Context(prec=60)):
         for operation in operations:
-            if operation.kind not in _KINDS:
-                raise OracleError(f"{operation}: there is no kind {operation.kind!r}")
-            if operation in applied:
-                raise DoubleApplyError(str(operation), where="in the operations to replay")
-            applied.add(operation)
-            for entry in sorted(postings.get((operation.kind, operation.day), ()), key=lambda one: one.trans_id):
+            _require_first(operation, applied)
+            applied.append(operation)
+            versions = filter(operation.has, arrivals)
+            batch = [entry for version in versions for entry in postings[operation.kind, version]]
+            for entry in sorted(batch, key=lambda one: (one.day, one.trans_id)):
                 balances[entry.account_id] += _posted(entry, balances[entry.account_id])
         return {account_id: int(balance / _CENT) for account_id, balance in sorted(balances.items())}
 
 
-def missing(transactions_file: str | Path, operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """List what has transactions in the file and is not among the operations, by kind and day."""
-    landed = {(operation.kind, operation.day) for operation in operations}
-    wanted = {(entry.kind, entry.day) for entry in _entries(Path(transactions_file))}
-    return tuple(Operation(kind, day) for kind, day in sorted(wanted - landed))
+def missing(arrivals: Arrivals, operations: Iterable[Operation]) -> tuple[Unposted, ...]:
+    """List what has arrived and is not among the operations, by kind and version."""
+    landed = list(operations)
+    return tuple(
+        Unposted(kind, version)
+        for kind, version in sorted({(entry.kind, version) for version, each in arrivals.items() for entry in each})
+        if not any(operation.kind == kind and operation.has(version) for operation in landed)
+    )
 
 
-def _posted(entry: _Entry, balance: Decimal) -> Decimal:
+def _require_first(operation: Operation, applied: Iterable[Operation]) -> None:
+    if operation.kind not in _KINDS:
+        raise OracleError(f"{operation}: there is no kind {operation.kind!r}")
+    for earlier in applied:
+        if earlier.kind == operation.kind and earlier.after < operation.upto and operation.after < earlier.upto:
+            raise DoubleApplyError(
+                f"what {operation} has in common with {earlier}", where="in the operations to replay"
+            )
+
+
+def _posted(entry: Entry, balance: Decimal) -> Decimal:
     if entry.kind in _AS_RECORDED:
         return entry.amount
     if entry.kind == "standing_order":
@@ -95,27 +107,3 @@ def _posted(entry: _Entry, balance: Decimal) -> Decimal:
         one_percent = (balance / Decimal(100)).quantize(_CENT, rounding=ROUND_FLOOR)
         return -min(abs(entry.amount), one_percent)
     raise OracleError(f"transaction {entry.trans_id}: there is no kind {entry.kind!r}")
-
-
-def _entries(path: Path) -> Iterator[_Entry]:
-    if path.suffix.lower() == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from map(_entry, csv.DictReader(lines))
-    else:
-        with pq.ParquetFile(path) as file:
-            wanted = ["trans_id", "account_id", "date", "kind", "amount"]
-            yield from map(_entry, file.read(columns=wanted).to_pylist())
-
-
-def _entry(row: dict[str, object]) -> _Entry:
-    amount = Decimal(str(row["amount"]))  # A float prints as the shortest decimal that it stands for.
-    if amount != amount.quantize(_CENT):
-        raise OracleError(f"transaction {row['trans_id']}: {amount} is not a whole number of cents")
-    trans_id, account_id = int(str(row["trans_id"])), int(str(row["account_id"]))
-    return _Entry(trans_id, account_id, _day(row["date"]), str(row["kind"]), amount)
-
-
-def _day(value: object) -> date:
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else date.fromisoformat(str(value)[:10])

@@ -30,5 +30,5 @@ class UnknownOperationError(OracleError):
 
     def __init__(self, operation_id: str) -> None:
         """Build the message from the id."""
-        super().__init__(f"{operation_id!r} is no operation of the bank: expected bank/<kind>|<YYYY-MM-DD>")
+        super().__init__(f"{operation_id!r} is no operation of the bank: expected bank/<kind>@<Delta version>")
         self.operation_id = operation_id

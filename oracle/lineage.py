@@ -10,7 +10,6 @@ import gzip
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from oracle.errors import DoubleApplyError, LineageError, UnknownOperationError
 
 _COMMIT_ID = "seriatim.commit-id"
 _OPERATION_IDS = "seriatim.operation-ids"
-_OPENINGS = ("bank/account|", "bank/accounts|")  # The first opening of the table, and later ones by the asset.
+_OPENINGS = "bank/accounts@"
+_BEGINNING = -1  # what a stream's first step goes on from
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +63,35 @@ def landed_operation_ids(metadata_file: str | Path) -> tuple[str, ...]:
 
 
 def bank_operations(operation_ids: Iterable[str]) -> tuple[Operation, ...]:
-    """Read the bank's operation ids; opening accounts posts nothing and is left out.
+    """Read the bank's operation ids, each of which goes on where the one of its kind before it has ended.
+
+    Opening accounts posts nothing and is left out.
 
     Raises:
         UnknownOperationError: an id is neither a posting nor an opening.
+        DoubleApplyError: a posting ends before the one of its kind that landed before it.
     """
-    return tuple(_operation(each) for each in operation_ids if not each.startswith(_OPENINGS))
+    reached: dict[str, int] = {}
+    operations = []
+    for operation_id in operation_ids:
+        if operation_id.startswith(_OPENINGS):
+            continue
+        kind, upto = _step_of(operation_id)
+        after = reached.get(kind, _BEGINNING)
+        if upto <= after:
+            raise DoubleApplyError(operation_id, where=f"after bank/{kind}@{after} had landed")
+        operations.append(Operation(kind, after, upto))
+        reached[kind] = upto
+    return tuple(operations)
 
 
-def _operation(operation_id: str) -> Operation:
-    asset, *rest = operation_id.split("|")
+def _step_of(operation_id: str) -> tuple[str, int]:
+    """Read `bank/<kind>@<version>`."""
+    asset, _, upto = operation_id.rpartition("@")
     folder, _, kind = asset.partition("/")
-    try:
-        day = date.fromisoformat(rest[0])
-        forced_by = rest[1].removeprefix("run=") if len(rest) > 1 else ""
-    except (IndexError, ValueError) as err:
-        raise UnknownOperationError(operation_id) from err
-    is_forced_well = len(rest) == 1 or (len(rest) == 2 and rest[1].startswith("run=") and forced_by)
-    if folder != "bank" or not kind or not is_forced_well:
+    if folder != "bank" or not kind or not (upto.isascii() and upto.isdigit()):
         raise UnknownOperationError(operation_id)
-    return Operation(kind, day, forced_by)
+    return kind, int(upto)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pipelines.instance import prepare_instance
-from pipelines.resources import TRANSACTIONS, generated_bank, local_folder
+from pipelines.resources import DELTA, TRANSACTIONS, generated_bank, landed, local_folder
 from seriatim.system import Clock, SystemClock
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -24,9 +24,10 @@ def main(arguments: list[str]) -> NoReturn:
     home = Path(os.environ.setdefault("DAGSTER_HOME", str(local_folder() / "dagster")))
     os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "1")
     prepare_instance(home)
-    if not os.environ.get(TRANSACTIONS):
-        os.environ[TRANSACTIONS] = str(bank_around(today(SystemClock())))
-    print(f"Transactions: {os.environ[TRANSACTIONS]}")
+    if not os.environ.get(DELTA):
+        bank = Path(os.environ.get(TRANSACTIONS) or bank_around(today(SystemClock())))
+        os.environ[DELTA] = str(landed(local_folder() / f"bank_transactions-{bank.stem}", bank))
+    print(f"Transactions: {os.environ[DELTA]} (Delta)")
     print(f"Instance:     {home}")
     print(f"UI:           {_url(arguments)}  (Ctrl-C ends it)", flush=True)
     os.execv(  # noqa: S606  # No shell, so nothing to escape.

@@ -1,4 +1,4 @@
-"""One job for each kind of transactions, and those that open accounts, keep the tables in order, and audit them."""
+"""The job that mirrors, one for each kind of transactions, and those that keep the tables in order and audit them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import dagster as dg
 from assets.accounts import accounts
 from assets.postings import postings
 from assets.tables import account_audit, account_upkeep, conflicts_upkeep
+from assets.transactions_table import transactions
 
-open_accounts: Final = dg.define_asset_job(
-    "open_accounts", selection=[accounts], description="Opens the accounts that the transactions file names anew."
+mirror_transactions: Final = dg.define_asset_job(
+    "mirror_transactions",
+    selection=[transactions, accounts],
+    description="Mirrors what is new in the Delta table of transactions, and opens the accounts that it names anew.",
 )
 posting_jobs: Final = [
     dg.define_asset_job(
         f"post_{asset.key.path[-1]}",
         selection=[asset],
-        description=f"Posts a day's {asset.key.path[-1].replace('_', ' ')} transactions onto bank.account.",
+        description=f"Posts new {asset.key.path[-1].replace('_', ' ')} transactions onto bank.account.",
     )
     for asset in postings
 ]

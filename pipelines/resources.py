@@ -1,10 +1,11 @@
 """What the code location works on: which catalog, and whose transactions.
 
-| environment variable    | meaning                                          | when it is not set                     |
-|-------------------------|--------------------------------------------------|----------------------------------------|
-| `SERIATIM_CATALOG_URI`  | the Iceberg catalog, as PyIceberg's `uri`        | SQLite, `.seriatim/catalog.db`         |
-| `SERIATIM_WAREHOUSE`    | where the tables' files go                       | the folder `.seriatim/warehouse`       |
-| `SERIATIM_TRANSACTIONS` | the transactions, a Parquet or CSV file          | a generated bank of 1993, written once |
+| environment variable    | meaning                                      | when it is not set                         |
+|-------------------------|----------------------------------------------|--------------------------------------------|
+| `SERIATIM_CATALOG_URI`  | the Iceberg catalog, as PyIceberg's `uri`    | SQLite, `.seriatim/catalog.db`             |
+| `SERIATIM_WAREHOUSE`    | where the tables' files go                   | the folder `.seriatim/warehouse`           |
+| `SERIATIM_DELTA`        | the Delta table in which transactions arrive | `.seriatim/bank_transactions`, landed once |
+| `SERIATIM_TRANSACTIONS` | a Parquet or CSV file to be landed there     | a generated bank of 1993                   |
 
 Relative places are in the working directory. The variables are read when a run runs, not when definitions are loaded.
 """
@@ -19,15 +20,18 @@ from typing import Final
 import dagster as dg
 from pyiceberg.catalog import Catalog
 
+from assets.transactions import read_transactions
 from pipelines.generated_bank import generate_bank, write_bank
+from pipelines.landing import arrivals, land
 from seriatim.dagster import IcebergCatalog, open_catalog
 
 CATALOG_URI: Final = "SERIATIM_CATALOG_URI"
 WAREHOUSE: Final = "SERIATIM_WAREHOUSE"
+DELTA: Final = "SERIATIM_DELTA"
 TRANSACTIONS: Final = "SERIATIM_TRANSACTIONS"
 CATALOG_NAME: Final = "bank"
 
-_SEED: Final = 1993
+SEED: Final = 1993
 _FIRST_DAY: Final = date(1993, 1, 1)
 _LOCK_WAIT_S_MAX: Final = 60  # Writers of a SQLite file wait for each other; the driver's own limit is 5 s.
 
@@ -54,20 +58,41 @@ class BankCatalog(IcebergCatalog):
         return open_catalog(self.name, uri=uri, warehouse=warehouse, properties=self.properties)
 
 
-class TransactionsFile(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """The transactions file: `SERIATIM_TRANSACTIONS`, or a generated bank where that is not set."""
+class TransactionsDelta(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The Delta table of the transactions: `SERIATIM_DELTA`, or one that is landed where that is not set."""
 
-    def path(self) -> Path:
-        """Return the file; a generated bank is the same on every machine and is written once."""
-        named = os.environ.get(TRANSACTIONS)
-        return Path(named) if named else generated_bank(local_folder() / "bank.parquet", _FIRST_DAY)
+    def uri(self) -> str:
+        """Return where it is; one of our own is landed when it is asked for first, and then stays as it is.
+
+        Raises:
+            TransactionsError: the file that `SERIATIM_TRANSACTIONS` names cannot be used; nothing was landed.
+        """
+        named = os.environ.get(DELTA)
+        return named or str(landed(local_folder() / "bank_transactions", transactions_file()))
+
+
+def transactions_file() -> Path:
+    """Return the file: `SERIATIM_TRANSACTIONS`, or a generated bank, which is the same on every machine."""
+    named = os.environ.get(TRANSACTIONS)
+    return Path(named) if named else generated_bank(local_folder() / "bank.parquet", _FIRST_DAY)
+
+
+def landed(folder: Path, transactions: Path) -> Path:
+    """Land a file in a Delta table at `folder` if nothing is there, and return `folder`.
+
+    Raises:
+        TransactionsError: the file cannot be used; nothing was landed.
+    """
+    if not folder.exists():
+        land(arrivals(read_transactions(transactions), seed=SEED), folder)
+    return folder
 
 
 def generated_bank(path: Path, first_day: date, *, days: int = 59) -> Path:
     """Write a generated bank to `path` if nothing is there, and return `path`."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bank(path, generate_bank(_SEED, first_day, days=days))  # In one step, so two at once do no harm.
+        write_bank(path, generate_bank(SEED, first_day, days=days))  # In one step, so two at once do no harm.
     return path
 
 

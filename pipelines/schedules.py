@@ -1,6 +1,6 @@
-"""Every job posts yesterday's transactions at the same minute of the night: they overlap on purpose.
+"""Every job posts what is new at the same minute of the night: they overlap on purpose.
 
-All of them are off until somebody switches them on. A day is posted once, whatever launches it.
+All of them are off until somebody switches them on. A transaction is posted once, whatever launches the run.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import dagster as dg
 from pipelines.jobs import posting_jobs, upkeep
 
 daily_schedules: Final = [
-    dg.build_schedule_from_partitioned_job(
-        job,
+    dg.ScheduleDefinition(
         name=f"{job.name}_daily",
-        hour_of_day=2,
-        minute_of_hour=0,
-        description="Posts yesterday at 02:00 UTC, at the same minute as all the others.",
+        job=job,
+        cron_schedule="0 2 * * *",
+        execution_timezone="UTC",
+        description="Posts what has been mirrored by 02:00 UTC, at the same minute as all the others.",
         default_status=dg.DefaultScheduleStatus.STOPPED,
     )
     for job in posting_jobs

@@ -66,7 +66,7 @@ __all__ = [
 ]
 
 _OF_ACCOUNT = ("commit_with_retry", "read_balance")
-_MODULES = ("account", "commit", "errors")
+_MODULES = ("account", "commit", "errors", "mirror")
 
 
 def __getattr__(name: str) -> object:

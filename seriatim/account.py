@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import summary
+from seriatim.commit import mirrors, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.change import Rewrite
 from seriatim.commit.edits import steps_of
@@ -56,6 +57,7 @@ def commit_with_retry(
         OutcomeUnknownError: the commit may have landed, and the table does not tell. A `CommitStateUnknownException`.
         RowNotFoundError, DuplicateKeyError: there is no row with id 1, or more than one.
         BalanceError: there is no balance, or it is null, or `mutate` returned no int that the column can hold.
+        InvalidChangeError: the table is the mirror of a Delta table; nothing was written.
         LedgerUnreadableError: the table's ledger, which each commit carries on, is damaged; nothing was written.
         ValueError: `max_retries` is less than 1.
     """
@@ -67,6 +69,8 @@ def commit_with_retry(
         if attempts.landed:
             return attempts.landed.result
         with attempts.shield():
+            if attempts.pin is not None:
+                mirrors.require_none(attempts.name, table.metadata, MAIN_BRANCH)
             row = _row(table, attempts.name)
         balance = _balance(row, attempts.name)
         new = mutate(balance)

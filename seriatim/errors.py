@@ -12,6 +12,13 @@
       ConflictTableError          the table keeps no conflicts: name another
       AuditRefusedError           the invariants do not fit the table: nothing was judged
       UpkeepRefusedError          upkeep cannot be done safely: nothing was deleted from then on
+      MirrorError                 the Delta table cannot be mirrored to this table as it is
+        HistoryGapError           the Delta log no longer reaches back to what was mirrored last
+        SourceMismatchError       the target is not this Delta table's mirror, or somebody else wrote it
+        UnsupportedFeatureError   something in the Delta table has no equal in Iceberg: nothing was written
+        DeltaLogError             the Delta log cannot be read, or contradicts itself
+        NotAppendedError          a version took rows away: it cannot be consumed as new rows
+        ChangesUnknownError       what a range of versions added cannot be told from the mirror
       InvalidChangeError          the change cannot be applied to this table: mend the change
         RowNotFoundError
         DuplicateKeyError
@@ -167,6 +174,91 @@ class UpkeepRefusedError(SeriatimError):
         """Build the message from what stands in the way and what to do about it."""
         super().__init__(f"{table}: {reason}. {remedy}")
         self.table, self.reason, self.remedy = table, reason, remedy
+
+
+class MirrorError(SeriatimError):
+    """A Delta table could not be mirrored; the versions that landed before it stay as they are."""
+
+
+class HistoryGapError(MirrorError):
+    """Versions that are still to be mirrored are gone from the Delta log."""
+
+    def __init__(self, source: str, *, missing_from: int, missing_upto: int) -> None:
+        """Build the message from the first and the last version that is gone."""
+        super().__init__(
+            f"{source}: versions {missing_from} to {missing_upto} are still to be mirrored, and are no longer in the "
+            f"Delta log. on_gap='snapshot' (--on-gap snapshot) lands what they came to as one snapshot, marked as such."
+        )
+        self.source, self.missing_from, self.missing_upto = source, missing_from, missing_upto
+
+
+class SourceMismatchError(MirrorError):
+    """The target table is not the mirror of this Delta table as it was left; nothing was written."""
+
+    def __init__(self, table: str, *, source: str, reason: str, remedy: str) -> None:
+        """Build the message from the two tables, what does not fit, and what to do."""
+        super().__init__(f"{table} cannot go on as the mirror of {source}: {reason}; nothing was written. {remedy}")
+        self.table, self.source, self.reason, self.remedy = table, source, reason, remedy
+
+
+class UnsupportedFeatureError(MirrorError):
+    """A version of the Delta table uses what cannot be said in Iceberg; it was not mirrored."""
+
+    def __init__(
+        self, source: str, *, version: int | None, feature: str, column: str | None = None, operation: str | None = None
+    ) -> None:
+        """Build the message from the version, what it uses, and where (None: the table as such)."""
+        where = f"version {version}" if version is not None else "the table"
+        by = f" ({operation})" if operation else ""
+        at = f" in column {column!r}" if column is not None else ""
+        super().__init__(
+            f"{source}: {where}{by} uses {feature}{at}, which cannot be mirrored"
+            + (f"; the versions up to {version - 1} can." if version else ".")
+        )
+        self.source, self.version, self.feature, self.column = source, version, feature, column
+        self.operation = operation
+
+    def of(self, operation: str | None) -> UnsupportedFeatureError:
+        """Return the same error, which says also by what operation the version was made."""
+        return UnsupportedFeatureError(
+            self.source, version=self.version, feature=self.feature, column=self.column, operation=operation
+        )
+
+
+class DeltaLogError(MirrorError):
+    """The Delta log cannot be read, or contradicts itself; nothing was written for that version."""
+
+    def __init__(self, source: str, *, version: int | None, reason: str) -> None:
+        """Build the message from the version (None: before any is known) and what is wrong with it."""
+        where = f"version {version}" if version is not None else "the Delta log"
+        super().__init__(f"{source}: {where} cannot be read: {reason}.")
+        self.source, self.version, self.reason = source, version, reason
+
+
+class NotAppendedError(MirrorError):
+    """A version of the Delta table took rows away or changed them, so it cannot be consumed as new rows."""
+
+    def __init__(self, table: str, *, version: int, operation: str | None) -> None:
+        """Build the message from the mirror, the version, and Delta's word for what it did (None: it does not say)."""
+        super().__init__(
+            f"{table}: version {version} of the Delta table ({operation or 'unknown operation'}) took rows away or "
+            f"changed them, and what was made of them cannot be taken back. Such a table is not for consuming: correct "
+            f"it by appending, and begin with a new one where this has happened."
+        )
+        self.table, self.version, self.operation = table, version, operation
+
+
+class ChangesUnknownError(MirrorError):
+    """What a range of Delta versions added cannot be told from the mirror; nothing was read."""
+
+    def __init__(self, table: str, *, after: int | None, upto: int, reason: str) -> None:
+        """Build the message from the mirror, the range (None: from the first version), and why."""
+        since = "up to" if after is None else f"after {after} up to"
+        super().__init__(
+            f"{table}: what the Delta versions {since} {upto} have added cannot be told: {reason}. Mirror the Delta "
+            f"table up to there, and keep the mirror's snapshots and Delta's files until they are consumed."
+        )
+        self.table, self.after, self.upto, self.reason = table, after, upto, reason
 
 
 class InvalidChangeError(SeriatimError):

@@ -15,7 +15,7 @@ from oracle.errors import OracleError
 from pipelines.main_job import report
 from pipelines.main_job.fleet import Finished
 from pipelines.main_job.judge import judge
-from pipelines.main_job.measure import Measured
+from pipelines.main_job.measure import Measured, Mirrored
 from seriatim.audit import Verdict, audit
 
 
@@ -24,13 +24,14 @@ class Done:
     """What the runs did."""
 
     measured: Measured
+    mirrored: Mirrored
     runs: Sequence[Finished]
     recorded: int  # conflicts in bank.conflicts
     wall_s: float
 
 
 def conclude(
-    console: Console, catalog: Catalog, transactions_file: Path, done: Done, *, in_flight_min: int
+    console: Console, catalog: Catalog, transactions_file: Path, delta: Path, done: Done, *, in_flight_min: int
 ) -> Sequence[str]:
     """Show what was done, and return what is wrong with it; nothing, if all is well."""
     verdicts = audited(catalog)
@@ -39,10 +40,10 @@ def conclude(
         *report.not_overlapping(done.measured, done.runs, in_flight_min=in_flight_min),
     ]
     try:
-        judgement = judge(catalog, ACCOUNT_TABLE, transactions_file)
+        judgement = judge(catalog, ACCOUNT_TABLE, transactions_file, delta)
     except OracleError as err:
         return [f"NOT serial: {err}", *problems]
-    console.print(report.figures(done.measured, judgement, recorded=done.recorded, wall_s=done.wall_s))
+    console.print(report.figures(done.measured, done.mirrored, judgement, recorded=done.recorded, wall_s=done.wall_s))
     if judgement.cross_check:
         console.print(report.cross_check_line(judgement.cross_check), markup=False)
     if judgement.is_serial:

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pipelines.main_job.plan import Posting
+from pipelines.main_job.plan import Run
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,7 +23,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Finished:
     """A run's process that has ended, and where its output is."""
 
-    posting: Posting
+    run: Run
     exit_code: int
     log: Path
 
@@ -35,15 +36,16 @@ class Fleet:
     environment: Mapping[str, str]
     workers: int
 
-    def run(self, postings: Sequence[Posting], ended: Callable[[Finished], None]) -> Iterator[Finished]:
-        """Launch all, in order; yield each as it ends, after `ended` was told of it."""
+    def run(self, runs: Sequence[Run], ended: Callable[[Finished], None], *, guests: int = 0) -> Iterator[Finished]:
+        """Launch all, in order; yield each as it ends, after `ended` was told of it.
+
+        Parties wait for `guests` more, who are no runs and come to `meeting_of` the party.
+        """
         (self.home / "logs").mkdir(parents=True, exist_ok=True)
-        party = sum(posting.is_of_opening_party for posting in postings)
+        parties = Counter(run.party for run in runs)
         processes = _Processes()
         with ThreadPoolExecutor(self.workers) as pool:
-            launched = [
-                pool.submit(self._run_one, processes, number, posting, party) for number, posting in enumerate(postings)
-            ]
+            launched = [pool.submit(self._run_one, processes, run, parties[run.party] + guests) for run in runs]
             try:
                 for future in as_completed(launched):
                     ended(future.result())
@@ -52,22 +54,33 @@ class Fleet:
                 pool.shutdown(wait=False, cancel_futures=True)
                 processes.stop()  # None is left, unless something has ended the loop before its time.
 
-    def _run_one(self, processes: _Processes, number: int, posting: Posting, party: int) -> Finished:
-        log = self.home / "logs" / f"{number:04}-{posting.kind}.log"
+    def meeting_of(self, party: str) -> Path:
+        """Return the folder where a party meets."""
+        return self.home / f"{party}-party"
+
+    def _run_one(self, processes: _Processes, run: Run, party: int) -> Finished:
+        log = self.home / "logs" / f"{run.label.replace(' ', '-').replace(',', '')}.log"
         with log.open("wb") as output:
             exit_code = processes.run(
-                self._command(posting, party), environment={**os.environ, **self.environment}, output=output
+                command_of(run, self.meeting_of(run.party) if run.party else None, party),
+                environment={**os.environ, **self.environment},
+                output=output,
             )
-        return Finished(posting, exit_code, log)
+        return Finished(run, exit_code, log)
 
-    def _command(self, posting: Posting, party: int) -> list[str]:
-        command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "pipelines.definitions"]
-        command += ["--select", f'key:"bank/{posting.kind}"']
-        command += ["--partition-range", f"{posting.first_day}...{posting.last_day}"]
-        if posting.is_of_opening_party:
-            meeting = {"rendezvous_dir": str(self.home / "opening-party"), "rendezvous_parties": party}
-            command += ["--config-json", json.dumps({"ops": {f"bank__{posting.kind}": {"config": meeting}}})]
-        return command
+
+def command_of(
+    run: Run, meeting: Path | None = None, party: int = 1, module: str = "pipelines.definitions"
+) -> list[str]:
+    """Return the command that launches a run, which meets others if there is a place for it."""
+    config: dict[str, object] = {**run.config}
+    if meeting is not None:
+        config |= {"rendezvous_dir": str(meeting), "rendezvous_parties": party}
+    return [
+        *(sys.executable, "-m", "dagster", "asset", "materialize", "-m", module),
+        *("--select", " or ".join(f'key:"{asset}"' for asset in run.assets)),
+        *("--config-json", json.dumps({"ops": {run.assets[0].replace("/", "__"): {"config": config}}})),
+    ]
 
 
 class _Processes:

@@ -9,7 +9,8 @@ from pathlib import Path
 from pyiceberg.catalog import Catalog
 
 from assets.recorded_balances import read_recorded_balances
-from oracle.bank import Operation, missing, replay
+from oracle.bank import Unposted, missing, replay
+from oracle.entries import lost_on_the_way, read_delta, read_file
 from oracle.lineage import bank_operations, landed_operation_ids
 from oracle.verdict import Verdict, compare
 
@@ -29,17 +30,19 @@ class Judgement:
 
     verdict: Verdict
     operations: int
-    never_landed: tuple[Operation, ...]
+    versions: int  # of the Delta table
+    lost_on_the_way: tuple[int, ...]  # transactions that did not reach the Delta table as they stand in the file
+    never_posted: tuple[Unposted, ...]
     cross_check: CrossCheck | None  # None: the file records no balances
 
     @property
     def is_serial(self) -> bool:
         """Whether the table holds exactly what the serial model says, and nothing is missing from it."""
-        return self.verdict.is_equal and not self.never_landed
+        return self.verdict.is_equal and not self.never_posted and not self.lost_on_the_way
 
 
-def judge(catalog: Catalog, identifier: tuple[str, ...], transactions_file: Path) -> Judgement:
-    """Compare the table's balances with those of the serial model, for every account.
+def judge(catalog: Catalog, identifier: tuple[str, ...], transactions_file: Path, delta: Path) -> Judgement:
+    """Compare the table's balances with those of the serial model, for every account; the model reads Delta by itself.
 
     Raises:
         OracleError: the table's history shows an operation twice, or cannot be followed.
@@ -48,10 +51,13 @@ def judge(catalog: Catalog, identifier: tuple[str, ...], transactions_file: Path
     rows = table.scan().to_arrow()
     actual = dict(zip(rows["id"].to_pylist(), rows["bal"].to_pylist(), strict=True))
     operations = bank_operations(landed_operation_ids(table.metadata_location))
+    arrivals = read_delta(delta)
     return Judgement(
-        verdict=compare(replay(transactions_file, operations), actual),
+        verdict=compare(replay(arrivals, operations), actual),
         operations=len(operations),
-        never_landed=missing(transactions_file, operations),
+        versions=len(arrivals),
+        lost_on_the_way=lost_on_the_way(read_file(transactions_file), arrivals),
+        never_posted=missing(arrivals, operations),
         cross_check=_cross_check(transactions_file, actual),
     )
 

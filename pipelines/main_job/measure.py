@@ -32,13 +32,32 @@ class Measured:
         return self.attempts / self.commits if self.commits else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """The runs of the mirror in figures."""
+
+    runs: int
+    commits: int
+    conflicts: int
+
+
+def measure_mirror(instance: dg.DagsterInstance, asset_key: dg.AssetKey) -> Mirrored:
+    """Read the figures that the runs of the mirror recorded with their materializations."""
+    told = [
+        {name: _int(entry.value) for name, entry in record.asset_materialization.metadata.items()}
+        for record in _materializations(instance, asset_key)
+        if record.asset_materialization
+    ]
+    return Mirrored(len(told), sum(each["commits"] for each in told), sum(each["conflicts"] for each in told))
+
+
 def measure(instance: dg.DagsterInstance, asset_keys: Iterable[dg.AssetKey]) -> Measured:
     """Count the instance's runs and read the figures that they recorded with their materializations."""
     records = instance.get_run_records()
     figures: dict[str, dict[str, int]] = {}
     for key in asset_keys:
         for event in _materializations(instance, key):
-            if event.asset_materialization:  # A run of several partitions says the same with each of them.
+            if event.asset_materialization:
                 figures[event.run_id] = _numbers(event.asset_materialization)
     return Measured(
         runs=len(records),

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from pipelines.resources import CATALOG_URI, TRANSACTIONS, WAREHOUSE, generated_bank, local_folder
+from pipelines.resources import CATALOG_URI, DELTA, TRANSACTIONS, WAREHOUSE, generated_bank, local_folder
 
 _FIRST_DAY: Final = date(1993, 1, 1)
 _LOCK_WAIT_S_MAX: Final = 60
@@ -32,6 +32,11 @@ class Place:
         """Return the folder of the Dagster instance."""
         return self.home / "dagster"
 
+    @property
+    def delta(self) -> Path:
+        """Return the folder of the Delta table."""
+        return self.home / "bank_transactions"
+
     def environment(self) -> Mapping[str, str]:
         """Return what the runs must find in their environment."""
         return {
@@ -39,7 +44,7 @@ class Place:
             "DAGSTER_DISABLE_TELEMETRY": "1",
             CATALOG_URI: f"sqlite:///{self.home / 'catalog.db'}?timeout={_LOCK_WAIT_S_MAX}",
             WAREHOUSE: f"file://{self.home / 'warehouse'}",
-            TRANSACTIONS: str(self.transactions),
+            DELTA: str(self.delta),
         }
 
 

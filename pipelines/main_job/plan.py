@@ -1,71 +1,77 @@
-"""Which runs the main job launches: one kind and one month of daily partitions each, in the order of the months."""
+"""Which runs the main job launches: mirror runs, then postings of one kind and about a month of arrivals each."""
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from typing import Final
 
-from assets.transactions import Transactions
+import pyarrow as pa
+import pyarrow.compute as pc
 
-RUNS_MIN = 8  # Fewer runs than this would hardly overlap: a small file is cut into days instead of months.
+RUNS_MIN = 8  # Fewer postings than this would hardly overlap: few arrivals are then posted one by one.
+_ARRIVALS_A_MONTH: Final = 5  # weeks, and what comes late
 
 
 @dataclass(frozen=True, slots=True)
-class Posting:
-    """One run: the daily partitions from `first_day` to `last_day` of one kind's asset.
+class Run:
+    """One run: of which assets, with what configuration, and how a person tells it from the others.
 
-    A run of the opening party meets the others of it between its first read and its first write, so that all of them
-    are in flight at once and all but one conflict.
+    Runs of one party meet before they write, so that all of them are in flight at once.
     """
 
-    kind: str
-    first_day: date
-    last_day: date
-    is_of_opening_party: bool = False
-
-    @property
-    def label(self) -> str:
-        """How a person tells this run from the others."""
-        days = f"{self.first_day}" if self.first_day == self.last_day else f"{self.first_day}...{self.last_day}"
-        return f"{self.kind} {days}"
+    label: str
+    assets: tuple[str, ...]
+    config: Mapping[str, int]  # of the first of the assets
+    party: str | None = None  # None: it meets nobody
 
 
-def plan(transactions: Transactions, *, party: int) -> tuple[Posting, ...]:
-    """Return the runs that post every transaction once; the first `party` of them, of as many kinds, meet."""
-    days_of: dict[str, list[date]] = {kind.name: [] for kind in transactions.kinds()}
-    for row in transactions.table.group_by(["kind", "date"]).aggregate([]).to_pylist():
-        days_of[row["kind"]].append(row["date"])
-    days = transactions.days()
-    runs = _runs(days_of, _months(days))
+def mirror_runs(count: int) -> tuple[Run, ...]:
+    """Return runs of the mirror that meet, and then race for version after version."""
+    one = ("bank/transactions",)
+    return tuple(Run(f"mirror, run {number + 1}", one, {"batch": 2}, party="mirror") for number in range(count))
+
+
+def last_mirror_run() -> Run:
+    """Return the run that mirrors what is left, and opens the accounts."""
+    return Run("mirror what is left, open the accounts", ("bank/transactions", "bank/accounts"), {})
+
+
+def posting_runs(arrivals: Sequence[pa.Table], *, party: int) -> tuple[Run, ...]:
+    """Return the runs that post all arrivals, whichever of them comes first; the first `party` of them meet.
+
+    Two of those are of one kind: one of the two finds that a part of its work has been done, or all of it.
+    """
+    kinds = [pc.unique(rows["kind"]).to_pylist() for rows in arrivals]
+    runs = _runs(kinds, _ends(len(arrivals), max(1, len(arrivals) // _ARRIVALS_A_MONTH)))
     if len(runs) < RUNS_MIN:
-        runs = _runs(days_of, [(day, day) for day in days])
+        runs = _runs(kinds, range(len(arrivals)))
     return tuple(_with_opening_party(runs, party))
 
 
-def _runs(days_of: Mapping[str, Sequence[date]], spans: Sequence[tuple[date, date]]) -> list[Posting]:
-    return [
-        Posting(kind, first, last)
-        for first, last in spans
-        for kind, days in days_of.items()
-        if any(first <= day <= last for day in days)
-    ]
+def _runs(kinds: Sequence[Sequence[str]], ends: Iterable[int]) -> list[Run]:
+    """Return a run for each kind and span, by what its last arrival is; spans without the kind have none."""
+    runs, after = [], -1
+    for upto in ends:
+        present = sorted({kind for each in kinds[after + 1 : upto + 1] for kind in each})
+        runs += [Run(f"{kind} up to version {upto}", (f"bank/{kind}",), {"upto": upto}) for kind in present]
+        after = upto
+    return runs
 
 
-def _with_opening_party(runs: Sequence[Posting], party: int) -> Iterable[Posting]:
-    """Move one run each of the first `party` kinds to the front and let them meet."""
-    first_of = {run.kind: run for run in reversed(runs)}
-    members = sorted(first_of.values(), key=lambda run: (run.first_day, runs.index(run)))[:party]
+def _ends(arrivals: int, spans: int) -> list[int]:
+    return [(number + 1) * arrivals // spans - 1 for number in range(spans)]
+
+
+def _with_opening_party(runs: Sequence[Run], party: int) -> Sequence[Run]:
+    """Move the first run of several kinds, and the second of one of them, to the front and let them meet."""
+    by_kind: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        by_kind.setdefault(run.assets, []).append(run)
+    twice = next((each[:2] for each in by_kind.values() if len(each) > 1), [])
+    others = [each[0] for each in by_kind.values() if each[0] not in twice]
+    members = [*twice, *others][:party]
     if len(members) < 2:
         return runs
-    return [replace(run, is_of_opening_party=True) for run in members] + [run for run in runs if run not in members]
-
-
-def _months(days: Sequence[date]) -> list[tuple[date, date]]:
-    """Return the calendar months that the days lie in, without the days before the first and after the last."""
-    months = sorted({(day.year, day.month) for day in days})
-    return [
-        (max(date(year, month, 1), days[0]), min(date(year, month, monthrange(year, month)[1]), days[-1]))
-        for year, month in months
-    ]
+    met = [replace(run, party="opening") for run in members]
+    return [*met, *(run for run in runs if run not in members)]

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pipelines.main_job.fleet import Finished
 from pipelines.main_job.judge import CrossCheck, Judgement
-from pipelines.main_job.measure import Measured
+from pipelines.main_job.measure import Measured, Mirrored
 from seriatim.audit import Verdict
 
 _SHOWN_MAX: Final = 20
@@ -38,13 +38,15 @@ def progress(console: Console, total: int) -> Iterator[Callable[[Finished], None
         yield ended_one
 
 
-def figures(measured: Measured, judgement: Judgement, *, recorded: int, wall_s: float) -> Table:
+def figures(measured: Measured, mirrored: Mirrored, judgement: Judgement, *, recorded: int, wall_s: float) -> Table:
     """Return what was done and what it took."""
     table = Table(title="Overlapping runs", show_header=False, title_justify="left")
     for name, value in (
         ("runs", f"{measured.runs:,}" + (f", {measured.runs_failed} failed" if measured.runs_failed else "")),
         ("peak runs in flight", f"{measured.in_flight_peak}"),
-        ("operations (one kind, one day)", f"{judgement.operations:,}"),
+        ("Delta versions", f"{judgement.versions:,}, mirrored by {mirrored.runs} runs in {mirrored.commits} commits"),
+        ("conflicts of the mirror", f"{mirrored.conflicts:,}"),
+        ("postings (one kind, some versions)", f"{judgement.operations:,}"),
         ("commits", f"{measured.commits:,}"),
         ("conflicts met", f"{measured.conflicts:,}"),
         ("conflicts in bank.conflicts", f"{recorded:,}"),
@@ -84,15 +86,20 @@ def not_serial(judgement: Judgement) -> Iterator[str]:
     for name, ids in (("missing from the table", verdict.missing), ("only in the table", verdict.extra)):
         if ids:
             yield f"  {name}: accounts {', '.join(map(str, ids[:_SHOWN_MAX]))}"
-    for operation in judgement.never_landed[:_SHOWN_MAX]:
-        yield f"Never posted: {operation.kind} of {operation.day}."
+    for unposted in judgement.never_posted[:_SHOWN_MAX]:
+        yield f"Never posted: {unposted.kind} of Delta version {unposted.version}."
+    if judgement.lost_on_the_way:
+        lost = ", ".join(map(str, judgement.lost_on_the_way[:_SHOWN_MAX]))
+        yield f"Not in the Delta table as in the file: transactions {lost}."
 
 
 def audit_line(verdicts: Sequence[Verdict]) -> str:
     """Say what the auditor looked at, and how much it found."""
     commits = sum(len(verdict.commits) for verdict in verdicts)
     anomalies = sum(len(verdict.anomalies) + verdict.anomalies_left_out for verdict in verdicts)
-    return f"Audit: {commits:,} commits of {' and '.join(each.table for each in verdicts)}, {anomalies:,} anomalies."
+    *others, last = [each.table for each in verdicts]
+    tables = f"{', '.join(others)} and {last}" if others else last
+    return f"Audit: {commits:,} commits of {tables}, {anomalies:,} anomalies."
 
 
 def not_clean(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -118,6 +125,4 @@ def _money(minor: int) -> str:
 
 
 def _line(run: Finished) -> str:
-    return (
-        run.posting.label if run.exit_code == 0 else f"{run.posting.label} FAILED, exit code {run.exit_code}: {run.log}"
-    )
+    return run.run.label if run.exit_code == 0 else f"{run.run.label} FAILED, exit code {run.exit_code}: {run.log}"

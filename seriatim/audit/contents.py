@@ -111,7 +111,7 @@ class Contents:
         self, commit: Landed, change: RowChange | None, rows: tuple[int, int], *, has_files: bool
     ) -> None:
         recorded, ids, names = commit.recorded, commit.snapshot_ids, commit.operation_ids
-        if commit.last.operation == "replace" and rows != (0, 0):
+        if all(step.operation == "replace" for step in commit.steps) and rows != (0, 0):
             kind = Kind.FOREIGN_WRITE if recorded is None else Kind.FALSE_RECORD
             assert change is not None
             witness = (*shown(change.gone, "went: "), *shown(change.come, "came: "))

@@ -44,6 +44,11 @@ class Landed:
         return tuple(step.recorded.part[0] for step in self.steps if step.recorded and step.recorded.part)
 
     @property
+    def is_mirrored(self) -> bool:
+        """Whether its snapshots are versions of a Delta table."""
+        return all(step.mirrored is not None for step in self.steps)
+
+    @property
     def is_complete(self) -> bool:
         """Whether everything that it did is there; otherwise it counts as not applied."""
         return self.recorded is None or self.recorded.part is None or self.recorded.part[0] == self.recorded.part[1]

@@ -55,6 +55,7 @@ class Step:
     recorded: Recorded | None = None  # None: it is not a commit of Seriatim
     damage: str | None = None  # what is wrong with its words; None: nothing
     made_by: str | None = None
+    mirrored: tuple[int, int] | None = None  # the first and the last Delta version that it is; None: of no mirror
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import json
 from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.audit.past import Recorded, Step, StreamStep
-from seriatim.commit import ledger_words, reads, summary
+from seriatim.commit import ledger_words, mirrors, reads, summary
 
 
 def step_of(snapshot: Snapshot) -> Step:
@@ -29,6 +29,7 @@ def step_of(snapshot: Snapshot) -> Step:
         recorded=recorded,
         damage=damage,
         made_by=" ".join(word for word in engine if word) or None,
+        mirrored=mirrors.delta_versions(snapshot),
     )
 
 

@@ -32,6 +32,7 @@ class Records:
     _watermarks: dict[str, int] = field(default_factory=dict)
     _carried: tuple[str | None, frozenset[str]] | None = None  # ledger file and names after the last page; None: none
     _ghosts: set[int] = field(default_factory=set)
+    _mirrored: int | None = None  # the Delta version that came last; None: no mirror so far
 
     def __post_init__(self) -> None:
         """Number the snapshots."""
@@ -43,6 +44,7 @@ class Records:
         if recorded is None:
             return None
         self._judge_wholeness(commit, recorded)
+        self._judge_versions(commit)
         self._judge_operations(commit, recorded)
         if recorded.page is not None:
             self._judge_page(commit, recorded.page)
@@ -67,12 +69,28 @@ class Records:
             return
         is_first = commit.parent is None and self.past.is_cut  # Its first snapshots may have been expired.
         expected = tuple(range(parts[0] if is_first and parts else 1, count + 1))
+        if commit.is_mirrored:  # Each snapshot of a mirror stands for itself: it may be set back to any.
+            expected = expected[: len(parts)]
         if parts and parts != expected:
             what = f"of the {count} snapshots of commit {recorded.commit_id} only {_numbers(parts)} are in the history"
             self.findings.accuse(Kind.TORN_COMMIT, what, ids, names)
         if any(step.recorded and step.recorded.operation_ids != recorded.operation_ids for step in commit.steps):
             what = f"the snapshots of commit {recorded.commit_id} name different operations"
             self.findings.accuse(Kind.TORN_COMMIT, what, ids, names)
+
+    def _judge_versions(self, commit: Landed) -> None:
+        """Judge that each Delta version of a mirror is there once, after the one before it."""
+        for step in commit.steps:
+            if step.mirrored is None:
+                continue
+            first, last = step.mirrored
+            before, self._mirrored = self._mirrored, last
+            if before is not None and first <= before:
+                what = f"Delta version {first} came after version {before}, which is, or follows, the same"
+                self.findings.accuse(Kind.DOUBLE_APPLY, what, (step.snapshot_id,), commit.operation_ids)
+            elif before is not None and first > before + 1:
+                what = f"Delta version {first} came after version {before}, without those between"
+                self.findings.accuse(Kind.LOST_UPDATE, what, (step.snapshot_id,), commit.operation_ids)
 
     def _judge_operations(self, commit: Landed, recorded: Recorded) -> None:
         is_same_commit = self._commits.get(recorded.commit_id) is not commit  # That was said already.

@@ -89,11 +89,13 @@ def conflicts(
 def lookup(
     table: options.Table,
     operation_id: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="OPERATION_ID", help="An operation id, a partition as asset|key, or a stream's step as name@upto."
+            metavar="OPERATION_ID",
+            help="An operation id, a partition as asset|key, or a stream's step as name@upto.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     issued_at: Annotated[
         int | None,
         typer.Option(
@@ -105,19 +107,47 @@ def lookup(
             show_default=False,
         ),
     ] = None,
+    delta_version: Annotated[
+        int | None,
+        typer.Option(
+            "--delta-version",
+            metavar="VERSION",
+            min=0,
+            help="Of a mirror: which snapshot is this version of the Delta table?",
+            show_default=False,
+        ),
+    ] = None,
+    snapshot: Annotated[
+        int | None,
+        typer.Option(
+            "--snapshot",
+            metavar="SNAPSHOT",
+            help="Of a mirror: which version of the Delta table is this snapshot?",
+            show_default=False,
+        ),
+    ] = None,
     catalog: options.Catalog = None,
     branch: options.Branch = "main",
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Tell whether an operation has been applied: exit code 0 it has, 4 it has not, 3 it cannot be told."""
-    from seriatim.cli import catalogs, documents, views
+    """Tell whether an operation has been applied: exit code 0 it has, 4 it has not, 3 it cannot be told.
+
+    Or, of the mirror of a Delta table, which snapshot is which version.
+    """
+    from seriatim.cli import catalogs, documents, version_lookup, views
     from seriatim.cli.failures import explained
     from seriatim.inspection import Applied, NotApplied
     from seriatim.inspection import lookup as look_up
 
+    if [operation_id, delta_version, snapshot].count(None) != 2:
+        raise typer.BadParameter("say one thing to look up: OPERATION_ID, --delta-version or --snapshot")
     name = catalogs.chosen(catalog)
     with explained(table, name, debug=debug):
+        if operation_id is None:
+            loaded = catalogs.open_catalog(name).load_table(table)
+            code = version_lookup.answer(loaded, table, branch, delta_version, snapshot, json=json)
+            raise typer.Exit(code)
         found = look_up(catalogs.open_catalog(name), table, operation_id, branch=branch, issued_at_ms=issued_at)
         if json:
             documents.print_json(documents.lookup_document(table, branch, found))
@@ -126,6 +156,65 @@ def lookup(
         if isinstance(found, Applied):
             return
         raise typer.Exit(exit_codes.NOT_APPLIED if isinstance(found, NotApplied) else exit_codes.CANNOT_TELL)
+
+
+@app.command()
+def mirror(  # noqa: PLR0913  # Options, by name.
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The Delta table: a path, or a URI.")],
+    table: options.Table,
+    catalog: options.Catalog = None,
+    upto: options.Upto = None,
+    batch: options.Batch = None,
+    on_gap: Annotated[
+        options.OnGap,
+        typer.Option("--on-gap", help="Where versions are gone from the Delta log: give up, or land one for all."),
+    ] = options.OnGap.FAIL,
+    start_over: Annotated[
+        bool,
+        typer.Option("--start-over", help="Drop the mirror from the catalog, and begin anew; no file is deleted."),
+    ] = False,
+    check_files: Annotated[
+        bool,
+        typer.Option("--check-files", help="Read the footer of each new file, and refuse field ids the log lacks."),
+    ] = False,
+    location: Annotated[
+        str | None,
+        typer.Option("--location", metavar="URI", help="Where a new mirror goes.", show_default=False),
+    ] = None,
+    storage_option: options.StorageOptions = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on as the Delta table does, until --upto has landed, or Ctrl-C.")
+    ] = False,
+    interval: options.Interval = "10s",  # type: ignore[assignment]  # What the parser is given.
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Land the versions of a Delta table that its Iceberg mirror TABLE has not, each as one snapshot, exactly once."""
+    from seriatim.cli import catalogs
+    from seriatim.cli.failures import explained
+    from seriatim.cli.mirroring import Mirroring
+    from seriatim.system import SystemClock
+
+    given = storage_option or []
+    name = catalogs.chosen(catalog)
+    with explained(table, name, debug=debug, hidden=[each.value for each in given if each.is_hidden]):
+        work = Mirroring(
+            catalogs.open_catalog(name),
+            source,
+            table,
+            upto=upto,
+            batch=batch,
+            on_gap="snapshot" if on_gap is options.OnGap.SNAPSHOT else "fail",
+            start_over=start_over,
+            check_files=check_files,
+            location=location,
+            storage_options={each.key: each.value for each in given},
+            is_json=json,
+        )
+        if watch:
+            work.watch(SystemClock(), interval)
+        else:
+            work.run()
 
 
 @app.command()

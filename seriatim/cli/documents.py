@@ -21,6 +21,11 @@ def print_json(document: Json) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
+def print_json_line(document: Json) -> None:
+    """Print one document of several, each in a line of its own."""
+    typer.echo(json.dumps(document, ensure_ascii=False))
+
+
 def history_document(table: str, branch: str, entries: Sequence[HistoryEntry]) -> Json:
     """Return a history."""
     return {"table": table, "branch": branch, "history": [_entry(entry) for entry in entries]}
@@ -82,6 +87,7 @@ def _entry(entry: HistoryEntry) -> Json:
                 "rows_added": entry.rows_added,
                 "rows_removed": entry.rows_removed,
                 "sums": entry.sums,
+                "delta_versions": entry.delta_versions,
                 "engine": _engine(entry.engine),
             }
         case ForeignCommit():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -30,7 +30,11 @@ from seriatim.redaction import redacted, secrets_of
 _MORE: Final = "For further information visit"
 _TEMPLATES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
     (
-        (NoSuchTableError, NoSuchNamespaceError),
+        (NoSuchNamespaceError,),
+        "catalog {catalog!r} has no such namespace: {reason}; `pyiceberg --catalog {catalog} create namespace`",
+    ),
+    (
+        (NoSuchTableError,),
         "catalog {catalog!r} has no such table: {reason}; `pyiceberg --catalog {catalog} list NAMESPACE` lists tables",
     ),
     ((CommitFailedException,), "{table}: others committed at the same time: {reason}; run it again"),
@@ -49,14 +53,17 @@ _TEMPLATES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
 
 
 @contextmanager
-def explained(table: str, catalog: str, *, debug: bool) -> Iterator[None]:
-    """Print whatever goes wrong as one line, without secrets, and exit; with `debug` the traceback comes first."""
+def explained(table: str, catalog: str, *, debug: bool, hidden: Collection[str] = ()) -> Iterator[None]:
+    """Print whatever goes wrong as one line, without secrets, and exit; with `debug` the traceback comes first.
+
+    `hidden` are secrets that the configuration does not know of.
+    """
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise  # The command's own ways to end.
     except Exception as err:
-        secrets = secrets_of(settings())
+        secrets = secrets_of(settings()).union(hidden)
         if debug:
             typer.echo(redacted("".join(traceback.format_exception(err)), secrets), err=True, nl=False)
         typer.echo(f"seriatim: {redacted(sentence(err, table, catalog), secrets)}", err=True)

@@ -5,12 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_HIDDEN_LENGTH_MIN: Final = 8  # Shorter ones, such as `true`, are no secrets, and are parts of words.
+_INTERVAL_S_MIN: Final = 0.1
+_INTERVAL_S_MAX: Final = 24 * 3600
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
+
+
+class OnGap(StrEnum):
+    """What to do where versions are gone from the Delta log."""
+
+    FAIL = "fail"
+    SNAPSHOT = "snapshot"
 
 
 def _identifier(text: str) -> str:
@@ -75,6 +86,43 @@ def bounds(text: str) -> ColumnBounds:
     return ColumnBounds(column, low, high)
 
 
+@dataclass(frozen=True, slots=True)
+class StorageOption:
+    """A setting of the Delta table's object store."""
+
+    key: str
+    value: str
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its value, which may be a secret whatever its key says, is struck out of what is printed."""
+        return len(self.value) >= _HIDDEN_LENGTH_MIN
+
+
+def storage_option(text: str) -> StorageOption:
+    """Return the option that a text such as aws_region=eu-west-1 stands for.
+
+    Raises:
+        BadParameter: it is of another form; the text, which may hold a secret, is not repeated.
+    """
+    key, mark, value = text.partition("=")
+    if not key or not mark:
+        raise typer.BadParameter("a storage option is of the form KEY=VALUE, such as aws_region=eu-west-1")
+    return StorageOption(key, value)
+
+
+def interval_s(text: str) -> float:
+    """Return the seconds of a pause.
+
+    Raises:
+        BadParameter: it is no duration, or too short or too long for one.
+    """
+    seconds = duration_s(text)
+    if not _INTERVAL_S_MIN <= seconds <= _INTERVAL_S_MAX:
+        raise typer.BadParameter(f"{text!r} is not between {_INTERVAL_S_MIN} s and {_INTERVAL_S_MAX / 3600:g} h")
+    return seconds
+
+
 def _number(text: str) -> int | float | None:
     if not text:
         return None
@@ -124,6 +172,35 @@ Bounded = Annotated[
         metavar="COLUMN:MIN:MAX",
         parser=bounds,
         help="Its values; either may be left out.",
+        show_default=False,
+    ),
+]
+StorageOptions = Annotated[
+    list[StorageOption] | None,
+    typer.Option(
+        "--storage-option",
+        metavar="KEY=VALUE",
+        parser=storage_option,
+        help="For the Delta table's object store, as deltalake takes them; never printed. Others on the machine can "
+        "read a command line: keep secrets in the environment (AWS_SECRET_ACCESS_KEY and the like).",
+        show_default=False,
+    ),
+]
+Interval = Annotated[
+    float,
+    typer.Option("--interval", metavar="DURATION", parser=interval_s, help="With --watch: the pause between looks."),
+]
+Upto = Annotated[
+    int | None,
+    typer.Option("--upto", metavar="VERSION", min=0, help="No version after this one.", show_default=False),
+]
+Batch = Annotated[
+    int | None,
+    typer.Option(
+        "--batch",
+        metavar="COUNT",
+        min=1,
+        help="Versions per catalog commit, at most.  [default: 100, or a quarter of what is there]",
         show_default=False,
     ),
 ]

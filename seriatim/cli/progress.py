@@ -1,4 +1,4 @@
-"""How far the removal of orphans has come, on a terminal; nowhere else."""
+"""How far the removal of orphans, or a mirror, has come, on a terminal; nowhere else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from seriatim.mirror import Progress as MirrorProgress
 from seriatim.upkeep import Progress as OrphanProgress
 
 
@@ -25,5 +26,23 @@ def orphan_progress(*, is_silent: bool) -> Iterator[Callable[[OrphanProgress], N
         def tell(how_far: OrphanProgress) -> None:
             listed, removed = f"{how_far.files_listed:,} files listed", f"{how_far.removed:,} removed"
             bar.update(task, description=f"{listed}, {how_far.orphans:,} orphans, {removed}")
+
+        yield tell
+
+
+@contextmanager
+def mirror_progress(*, is_silent: bool) -> Iterator[Callable[[MirrorProgress], None] | None]:
+    """Give a function to call as versions land; None where nobody would see it."""
+    console = Console(stderr=True)
+    if is_silent or not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading the Delta log", total=None)  # The first batch tells how far there is to go.
+
+        def tell(how_far: MirrorProgress) -> None:
+            said = f"version {how_far.version:,} of {how_far.upto:,} has landed"
+            bar.update(task, total=how_far.upto + 1, completed=how_far.version + 1, description=said)
 
         yield tell

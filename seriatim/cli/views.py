@@ -21,6 +21,7 @@ _HISTORY: Final = (
     Column("sums"),
     Column("operations"),
 )
+_DELTA_VERSION: Final = Column("Delta version", is_number=True)  # Where there is any.
 _CONFLICTS: Final = (
     Column("time (UTC)", in_headline=True),
     Column("attempt", is_number=True),
@@ -41,7 +42,12 @@ _CARRIED: Final = "~ rows as the snapshot counts them: those that were only carr
 def history_listing(table: str, entries: Sequence[HistoryEntry]) -> Listing:
     """Return a history, newest commit first, with what there is to say about it."""
     rows = [_entry_row(entry) for entry in entries if not isinstance(entry, Cut)]
-    return Listing(_HISTORY, rows, list(_history_notes(table, entries)))
+    notes = list(_history_notes(table, entries))
+    versions = [_delta_versions(entry) for entry in entries if not isinstance(entry, Cut)]
+    if not any(versions):
+        return Listing(_HISTORY, rows, notes)
+    of_mirror = [(*row[:2], cell, *row[2:]) for row, cell in zip(rows, versions, strict=True)]
+    return Listing((*_HISTORY[:2], _DELTA_VERSION, *_HISTORY[2:]), of_mirror, notes)
 
 
 def conflicts_listing(table: str, source: str, conflicts: Sequence[ConflictEvent]) -> Listing:
@@ -100,6 +106,11 @@ def _entry_row(entry: Commit | ForeignCommit) -> Sequence[Cell]:
             )
         case _:
             assert_never(entry)
+
+
+def _delta_versions(entry: Commit | ForeignCommit) -> Cell:
+    versions = entry.delta_versions if isinstance(entry, Commit) else ()
+    return (f"{versions[0]} to {versions[-1]}",) if len(versions) > 1 else tuple(map(str, versions))
 
 
 def _base(commit: Commit) -> Cell:

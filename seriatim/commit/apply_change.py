@@ -65,7 +65,8 @@ def apply(  # noqa: PLR0913  # Options, by name.
         LedgerUnreadableError: the ledger cannot be read, so the same cannot be told; nothing was written.
         OperationTooOldError: an operation was issued before what the ledger remembers; nothing was written.
         StreamGapError: the step of the stream is not the next one; nothing was written.
-        InvalidChangeError: the change does not fit the table; nothing was written.
+        InvalidChangeError: the change does not fit the table, or the branch is the mirror of a Delta table; nothing was
+            written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
     settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)

@@ -139,6 +139,11 @@ class Call:
         self._waited_s = 0.0
         self._table_uuid: UUID | None = None  # None: nothing was read yet
 
+    @property
+    def conflicts(self) -> Sequence[Conflict]:
+        """The conflicts so far; a receipt has them too, but a call that fails returns none."""
+        return self._conflicts
+
     def run(self, work: Work) -> Receipt:
         """Do the work, once; raises what is true of the table if it could not be done."""
         try:

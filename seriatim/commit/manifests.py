@@ -3,20 +3,26 @@
 A manifest without live files is left out. One that lists a file which is removed is written anew, and so are small
 ones, together with what the commit adds: a manifest is taken in when it lists no more live files than are written
 anyway, so that n commits leave about log2(n) manifests, and an entry is written again about log2(n) times.
+
+Where the snapshot is one of a chain, files that a later one removes are listed apart from a larger number that stay:
+otherwise each removal would write all of those again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import TableProperties
 
-_ENTRIES_MAX: Final = 10_000  # of one manifest that is written
+from seriatim.commit.live_entries import Listed
 
-ReadEntries = Callable[[ManifestFile], Sequence[ManifestEntry]]
+_ENTRIES_MAX: Final = 10_000  # of one manifest that is written
+_ANY_SPEC: Final = -1  # Of a removed file that does not say which it has.
+
+ReadEntries = Callable[[ManifestFile], Listed]
 """Returns the live entries of a manifest, with their sequence numbers."""
 
 
@@ -27,11 +33,12 @@ class Contents:
     added: list[DataFile] = field(default_factory=list)
     existing: list[ManifestEntry] = field(default_factory=list)
     deleted: list[ManifestEntry] = field(default_factory=list)
-    bytes_before: int = 0  # of the manifests that are written anew in it
+    apart: list[ManifestEntry] = field(default_factory=list)  # exist, too, and stay longer than the others
+    bytes_before: int = 0  # of the manifests that are written anew in it, but for what is apart
 
     @property
     def live(self) -> int:
-        """How many files it lists that are there."""
+        """How many files it lists that are there, but for those apart."""
         return len(self.added) + len(self.existing)
 
     def in_bounds(self) -> Iterator[Contents]:
@@ -39,6 +46,18 @@ class Contents:
         pieces = max(1, -(-(self.live + len(self.deleted)) // _ENTRIES_MAX))
         for number in range(pieces):
             yield Contents(self.added[number::pieces], self.existing[number::pieces], self.deleted[number::pieces])
+        if self.apart:
+            yield from Contents(existing=self.apart).in_bounds()
+
+    def set_apart(self, later: Container[str]) -> None:
+        """Set apart what exists and is not removed later, if that is the larger part of what is listed."""
+        staying = [entry for entry in self.existing if entry.data_file.file_path not in later]
+        leaving = [entry for entry in self.existing if entry.data_file.file_path in later]
+        is_stable = not leaving and not any(file.file_path in later for file in self.added)
+        if is_stable or len(staying) <= len(leaving) + len(self.added):
+            return
+        self.bytes_before = self.bytes_before * len(leaving) // len(self.existing)
+        self.existing, self.apart = leaving, staying
 
 
 @dataclass(slots=True)
@@ -50,32 +69,46 @@ class Plan:
 
 
 class MissingFileError(LookupError):
-    """A data file that is to be removed is not there."""
+    """A file that is to be removed is not there."""
 
 
 def plan(
     manifests: Iterable[ManifestFile],
     read_entries: ReadEntries,
     *,
+    content: ManifestContent,
     added: Sequence[DataFile],
     removed: Sequence[DataFile],
+    later: Container[str] = (),
     spec_id: int,
     merges: bool = True,
     target_bytes: int = TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
 ) -> Plan:
-    """Plan a snapshot on a parent with these `manifests`; what is `added` has the partition spec `spec_id`.
+    """Plan those manifests of a snapshot that list files of one kind, on a parent with these `manifests`.
+
+    What is `added` has the partition spec that it says, or else `spec_id`. `later` holds the paths of files that later
+    snapshots of the same chain remove.
 
     Raises:
         MissingFileError: a file that is removed is in none of the manifests.
     """
     result = Plan()
-    if added:
-        result.written[spec_id] = Contents(added=list(added))
-    live = [manifest for manifest in manifests if _is_live(manifest)]
+    for file in added:
+        result.written.setdefault(spec_id_of(file, spec_id), Contents()).added.append(file)
+    merged = {spec_id, *result.written}
+    live = [manifest for manifest in manifests if manifest.content == content and _is_live(manifest)]
     _take_out(result, live, read_entries, removed)
-    if merges and spec_id in result.written:
-        _take_in(result, read_entries, spec_id, target_bytes)
+    if merges:
+        for contents in result.written.values():
+            contents.set_apart(later)
+        for each in merged & result.written.keys():
+            _take_in(result, read_entries, each, target_bytes)
     return result
+
+
+def spec_id_of(file: DataFile, otherwise: int) -> int:
+    """Return the partition spec of a file; one that was made by hand need not say any."""
+    return int(getattr(file, "spec_id", otherwise))
 
 
 def merging(properties: Mapping[str, str]) -> tuple[bool, int]:
@@ -92,39 +125,36 @@ def _take_out(
 ) -> None:
     """Write those manifests anew that list a removed file; newer ones are looked into first."""
     sought = {file.file_path for file in removed}
-    spec_ids = {file.spec_id for file in removed}
+    spec_ids = {spec_id_of(file, _ANY_SPEC) for file in removed}
     anew: set[str] = set()
     for manifest in sorted(live, key=lambda each: each.sequence_number or 0, reverse=True):
-        if not sought or manifest.content != ManifestContent.DATA or manifest.partition_spec_id not in spec_ids:
+        if not sought:
+            break
+        if manifest.partition_spec_id not in spec_ids and _ANY_SPEC not in spec_ids:
             continue
-        entries = read_entries(manifest)
-        gone = [entry for entry in entries if entry.data_file.file_path in sought]
-        if not gone:
+        listed = read_entries(manifest)
+        if listed.paths.isdisjoint(sought):
             continue
         contents = result.written.setdefault(manifest.partition_spec_id, Contents())
-        contents.deleted.extend(gone)
+        contents.deleted.extend(entry for entry in listed.entries if entry.data_file.file_path in sought)
+        contents.existing.extend(entry for entry in listed.entries if entry.data_file.file_path not in sought)
         contents.bytes_before += manifest.manifest_length
-        contents.existing.extend(entry for entry in entries if entry.data_file.file_path not in sought)
-        sought -= {entry.data_file.file_path for entry in gone}
+        sought -= listed.paths
         anew.add(manifest.manifest_path)
     if sought:
-        raise MissingFileError(f"{len(sought)} data files to remove are not in the snapshot, {min(sought)} among them")
+        raise MissingFileError(f"{len(sought)} files to remove are not in the snapshot, {min(sought)} among them")
     result.kept = [manifest for manifest in live if manifest.manifest_path not in anew]
 
 
 def _take_in(result: Plan, read_entries: ReadEntries, spec_id: int, target_bytes: int) -> None:
     contents = result.written[spec_id]
-    small = [manifest for manifest in result.kept if _live_count(manifest) is not None and _fits(manifest, spec_id)]
+    small = [each for each in result.kept if each.partition_spec_id == spec_id and _live_count(each) is not None]
     for manifest in sorted(small, key=lambda each: _live_count(each) or 0):
         contents.bytes_before += manifest.manifest_length
         if (_live_count(manifest) or 0) > contents.live or contents.bytes_before > target_bytes:
             return
-        contents.existing.extend(read_entries(manifest))
+        contents.existing.extend(read_entries(manifest).entries)
         result.kept.remove(manifest)
-
-
-def _fits(manifest: ManifestFile, spec_id: int) -> bool:
-    return manifest.content == ManifestContent.DATA and manifest.partition_spec_id == spec_id
 
 
 def _is_live(manifest: ManifestFile) -> bool:

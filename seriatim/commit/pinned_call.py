@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import summary
+from seriatim.commit import mirrors, summary
 from seriatim.commit.deferral import Deferral
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
@@ -59,7 +59,8 @@ def pinned(  # noqa: PLR0913  # Options, by name.
     `apply`.
 
     Raises:
-        As `apply`. What `fn` raises comes out as it is, and nothing is written.
+        As `apply`. InvalidChangeError: the branch is the mirror of a Delta table. What `fn` raises comes out as it is,
+            and nothing is written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
     settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
@@ -79,7 +80,8 @@ class _PinnedWork:
     rebases = 0
 
     def ready(self, table: Table, pin: Pin, pending: tuple[str, ...], attempt: int) -> Ready | None:
-        del table  # The handle to write through is passed to `write`, behind the gate.
+        # The handle to write through is passed to `write`, behind the gate.
+        mirrors.require_none(self.name, table.metadata, self.settings.branch)
         if self.before is not None and self.before != pin:
             moved = (self.before.snapshot_id, pin.snapshot_id)
             self.settings.observer.notify(Reapplied(self.name, attempt, *moved))

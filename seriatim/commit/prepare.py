@@ -11,7 +11,7 @@ from pyiceberg.expressions import AlwaysFalse, BooleanExpression
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
-from seriatim.commit import residue, summary
+from seriatim.commit import mirrors, residue, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.base import Base
 from seriatim.commit.change import Change
@@ -63,6 +63,7 @@ class Preparation(Generic[R]):
             InvalidChangeError: the change does not fit the table; nothing is left of it.
         """
         self._io = table.io
+        mirrors.require_none(self._attempts.name, table.metadata, self._settings.branch)
         before = self._prepared
         found = Effect.STALE if before is None else self._effect(before, table, pin, pending)
         if before is not None and found is Effect.NONE:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
+from pyiceberg.manifest import DataFileContent, ManifestEntry
 from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+
+from seriatim.commit.forms import schema_of
+from seriatim.commit.manifests import Contents
 
 _TOTALS: Final = (
     "total-data-files",
@@ -24,24 +27,30 @@ def summarized(
     metadata: TableMetadata,
     parent: Snapshot | None,
     operation: Operation,
-    added: Sequence[DataFile],
-    removed: Sequence[DataFile],
+    changed: Sequence[tuple[int, Contents]],
     *,
+    words: Mapping[str, str],
     entries: Callable[[], Iterable[ManifestEntry]],
 ) -> Summary:
-    """Return the summary; `entries` gives what is live in the parent, and is asked if the parent does not tell."""
+    """Return the summary of what is `changed`, by partition spec, and of the words, where they do not contradict it.
+
+    `entries` gives what is live in the parent, and is asked if the parent does not tell its totals.
+    """
     limit = metadata.properties.get(
         TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
     )
     collector = SnapshotSummaryCollector(int(limit))
-    for file in added:
-        collector.add_file(file, schema=metadata.schema(), partition_spec=metadata.spec())
-    for file in removed:
-        collector.remove_file(file, schema=metadata.schema(), partition_spec=metadata.specs()[file.spec_id])
+    for spec_id, contents in changed:
+        spec = metadata.specs()[spec_id]
+        schema = schema_of(metadata, spec)
+        for file in contents.added:
+            collector.add_file(file, schema=schema, partition_spec=spec)
+        for entry in contents.deleted:
+            collector.remove_file(entry.data_file, schema=schema, partition_spec=spec)
     # PyIceberg knows the totals of a `replace` no other way.
     known = Operation.OVERWRITE if operation is Operation.REPLACE else operation
     summary = update_snapshot_summaries(Summary(operation=known, **collector.build()), _before(parent, entries))
-    return Summary(operation=operation, **summary.additional_properties)
+    return Summary(operation=operation, **{**words, **summary.additional_properties})
 
 
 def _before(parent: Snapshot | None, entries: Callable[[], Iterable[ManifestEntry]]) -> dict[str, str] | None:

@@ -32,6 +32,7 @@ from seriatim.dagster.errors import CatalogBusyError as CatalogBusyError
 from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
+from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
 from seriatim.dagster.operation_ids import Launch as Launch
 from seriatim.dagster.operation_ids import Operations as Operations

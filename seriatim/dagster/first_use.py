@@ -57,20 +57,29 @@ def ensure_table(
     return first_use(".".join(identifier), lambda: _load_or_create(catalog, identifier, schema, properties))
 
 
+def ensure_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+    """Make the namespace if it is not there, also with several processes at once.
+
+    Raises:
+        CatalogBusyError: the catalog's database was locked for too long.
+    """
+    first_use(".".join(namespace), lambda: _create_namespace(catalog, namespace))
+
+
 def _load_or_create(
     catalog: Catalog, identifier: tuple[str, ...], schema: Schema, properties: Mapping[str, str]
 ) -> Table:
     try:
         return catalog.load_table(identifier)
     except NoSuchTableError:
-        _ensure_namespace(catalog, identifier[:-1])
+        _create_namespace(catalog, identifier[:-1])
     try:
         return catalog.create_table(identifier, schema, properties=dict(properties))
     except TableAlreadyExistsError:
         return catalog.load_table(identifier)
 
 
-def _ensure_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+def _create_namespace(catalog: Catalog, namespace: tuple[str, ...]) -> None:
     try:
         catalog.create_namespace_if_not_exists(namespace)
     except (NamespaceAlreadyExistsError, IntegrityError):  # SqlCatalog lets the latter through (0.12).

@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
-from seriatim.commit import summary
+from seriatim.commit import mirrors, summary
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.lineage import is_beginning, walk
@@ -47,6 +47,7 @@ class Commit:
     rows_removed: int | None
     engine: Engine
     sums: Mapping[str, int] = field(default_factory=dict)  # by how much it says it moves the totals of columns
+    delta_versions: tuple[int, ...] = ()  # of a mirror: the Delta version that each of its snapshots is
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def _commit(commit_id: str, snapshots: Sequence[Snapshot]) -> Commit:
         rows_removed=_number(last, summary.ROWS_REMOVED),
         engine=_engine(snapshots),
         sums=json.loads(summary.word(last, summary.SUMS) or "{}"),
+        delta_versions=tuple(each for each in map(mirrors.delta_version, snapshots) if each is not None),
     )
 
 

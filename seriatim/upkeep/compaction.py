@@ -27,6 +27,7 @@ from seriatim.commit import (
     RetentionPolicy,
     RetryPolicy,
     Writer,
+    mirrors,
     private,
     residue,
     summary,
@@ -77,7 +78,8 @@ def compact(  # noqa: PLR0913  # Options, by name.
     unless a `ledger` policy says after which time.
 
     Raises:
-        UpkeepRefusedError: the table's format version cannot be written, or a file has not the rows that it should.
+        UpkeepRefusedError: the table's format version cannot be written, a file has not the rows that it should, or the
+            branch is the mirror of a Delta table.
         ConflictError, OutcomeUnknownError, TableReplacedError: as `apply`.
     """
     sizes = Sizes(target_bytes, small_below, files_min)
@@ -96,12 +98,15 @@ def plan_compaction(
     files_min: int = FILES_MIN,
     branch: str = MAIN_BRANCH,
 ) -> CompactionPlan:
-    """Return what `compact` would rewrite on the table as it is."""
+    """Return what `compact` would rewrite on the table as it is: of the mirror of a Delta table, nothing."""
     table = catalog.load_table(identifier)
     name, pin = ".".join(table.name()), Pin.of(table, branch)
     if pin.snapshot_id is None:
         return CompactionPlan(name, None, 0, 0, 0, 0, 0)
     found = find_groups(table, pin.snapshot_id, Sizes(target_bytes, small_below, files_min))
+    if mirrors.is_mirror(table.metadata, branch):
+        left = found.files_left + sum(len(group.tasks) for group in found.groups)
+        return CompactionPlan(name, pin.snapshot_id, found.files_seen, 0, 0, 0, left)
     return CompactionPlan(
         table=name,
         base_snapshot_id=pin.snapshot_id,
@@ -143,6 +148,12 @@ class _Compaction:
         self._io = table.io
         if pin.snapshot_id is None:
             return None
+        if mirrors.is_mirror(table.metadata, self.settings.branch):
+            raise UpkeepRefusedError(
+                self.attempts.name,
+                reason="it is the mirror of a Delta table: a compaction would rewrite its rows into files of its own",
+                remedy="Compact the Delta table (OPTIMIZE), and mirror that",
+            )
         if table.metadata.format_version not in (1, 2):
             raise UpkeepRefusedError(
                 self.attempts.name,

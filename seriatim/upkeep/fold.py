@@ -12,7 +12,17 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import LedgerPolicy, Observer, Receipt, RetentionPolicy, RetryPolicy, Writer, ledger_file, summary
+from seriatim.commit import (
+    LedgerPolicy,
+    Observer,
+    Receipt,
+    RetentionPolicy,
+    RetryPolicy,
+    Writer,
+    ledger_file,
+    mirrors,
+    summary,
+)
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_words import LEDGER_FORMAT
@@ -52,6 +62,7 @@ def fold(
 
     Raises:
         UpkeepRefusedError: the history is cut, so that a file could not vouch for what came before; `repair` it first.
+            Or a snapshot would be needed on the mirror of a Delta table.
         LedgerUnreadableError: the ledger file is gone or damaged; nothing was written.
         ConflictError, OutcomeUnknownError, TableReplacedError: as `apply`.
     """
@@ -81,6 +92,7 @@ def repair(
 
     Raises:
         LedgerUnreadableError: a newer Seriatim wrote the ledger; nothing is wrong with it.
+        UpkeepRefusedError: the branch is the mirror of a Delta table, where nothing was lost that a mirror needs.
         ConflictError, OutcomeUnknownError, TableReplacedError: as `apply`.
     """
     table = catalog.load_table(identifier)
@@ -109,6 +121,12 @@ class _EmptyCommit:
         del pending, attempt
         if not self.is_wanted(self.name, table, pin):
             return None
+        if mirrors.is_mirror(table.metadata, self.settings.branch):
+            raise UpkeepRefusedError(
+                self.name,
+                reason="it is the mirror of a Delta table, which a commit of anybody else's would end",
+                remedy="A mirror needs no ledger: what has landed is told by its newest snapshot",
+            )
         write = partial(submit, staged=Staged(), branch=self.settings.branch, now_ms=self.settings.clock.now_ms())
         return Ready(write, {summary.READS: summary.described(())}, staged_files=(), rows=(0, 0))
 

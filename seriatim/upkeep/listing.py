@@ -16,7 +16,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, FSSpecHandler, PyFile
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from seriatim.upkeep.locations import Place
+from seriatim.locations import Place
 
 
 @dataclass(frozen=True, slots=True)

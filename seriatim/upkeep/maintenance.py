@@ -31,7 +31,8 @@ def maintain(
 ) -> UpkeepReport:
     """Expire history, compact the branch, and remove orphans, each as by itself.
 
-    A dry run tells what each would do on the table as it is: not the orphans that expiry would make.
+    A dry run tells what each would do on the table as it is: not the orphans that expiry would make. The mirror of a
+    Delta table is not compacted.
 
     Raises:
         As `expire`, `compact` and `remove_orphans`; what the steps before did stays done.
@@ -39,7 +40,7 @@ def maintain(
     expiry = expire(catalog, identifier, retention=retention, dry_run=dry_run, policy=policy, clock=clock)
     plan = plan_compaction(catalog, identifier, target_bytes=target_bytes, branch=branch)
     receipt = None
-    if not dry_run:
+    if not dry_run and plan.files:
         receipt = compact(catalog, identifier, target_bytes=target_bytes, branch=branch, policy=policy, clock=clock)
     orphans = remove_orphans(
         catalog, identifier, older_than_s=older_than_s, dry_run=dry_run, clock=clock, progress=progress

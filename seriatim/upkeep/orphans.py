@@ -22,9 +22,9 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit.retention import GC_ENABLED, is_gc_disabled
 from seriatim.errors import TableReplacedError, UpkeepRefusedError
+from seriatim.locations import Place
 from seriatim.system import Clock, SystemClock
 from seriatim.upkeep.listing import Folder, Listed, ListingError, is_hidden
-from seriatim.upkeep.locations import Place
 from seriatim.upkeep.reachable import Reachable
 from seriatim.upkeep.recent import Recent
 from seriatim.upkeep.reports import Orphan, OrphanReport, Progress

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit.ledger_words import LEDGER
-from seriatim.upkeep.locations import Place, places
+from seriatim.locations import Place, places
 
 DAMAGED: Final = (EOFError, ValueError, KeyError, IndexError, TypeError)  # What PyIceberg raises at a damaged file.
 

@@ -74,7 +74,7 @@ class CompactionPlan:
     files: int  # to be rewritten
     files_after: int  # at most, instead of those
     bytes: int
-    files_left: int  # small, or with deletes, but of a spec or format that is left as it is
+    files_left: int  # small, or with deletes, but of a spec, a format or a table that is left as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +102,4 @@ class UpkeepReport:
     expiry: ExpiryReport
     plan: CompactionPlan
     orphans: OrphanReport
-    compaction: Receipt | None = field(default=None)  # None: a dry run
+    compaction: Receipt | None = field(default=None)  # None: a dry run, or nothing to rewrite

@@ -10,8 +10,8 @@ from typing import Final
 from pyiceberg.table import Table, TableProperties
 
 from seriatim.errors import UpkeepRefusedError
+from seriatim.locations import Place
 from seriatim.upkeep.listing import Folder, Listed
-from seriatim.upkeep.locations import Place
 
 _OTHER_FORMATS: Final = {"_delta_log": "Delta", ".hoodie": "Hudi"}
 _UUID: Final = re.compile(rb'"table-uuid"\s*:\s*"([0-9A-Fa-f-]{32,36})"')

@@ -1,4 +1,4 @@
-"""A bank of its own for each test."""
+"""A bank of its own for each test, all of whose transactions are mirrored and none posted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.code_location.scene import Scene
+from tests.code_location.scene import ARRIVALS, Scene
 
 
 @pytest.fixture
@@ -14,4 +14,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     scene = Scene(tmp_path)
     for name, value in scene.environment.items():
         monkeypatch.setenv(name, value)
+    for rows in ARRIVALS:
+        scene.arrive(*rows)
+    scene.mirror()
     return scene

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 
-from assets.account_table import ensure_account_table
+from assets.account_table import open_accounts
 from assets.tables import CONFLICTS_TABLE
+from assets.transactions_table import TRANSACTIONS_TABLE, mirrored
 from pipelines.instance import prepare_instance
-from pipelines.resources import BankCatalog
+from pipelines.resources import DELTA, BankCatalog
 from seriatim.commit import Writer
-from seriatim.dagster import ensure_conflict_table
+from seriatim.dagster import ensure_conflict_table, ensure_namespace
+from seriatim.mirror import mirror
 
 
 class Meeting(Protocol):
@@ -26,6 +29,11 @@ def create_everything(meeting: Meeting, home: Path, run_id: str) -> None:
     meeting.wait(60)
     catalog = BankCatalog().load()
     meeting.wait(60)
-    ensure_account_table(catalog, range(1, 1001), writer=Writer(run_id))
+    ensure_namespace(catalog, TRANSACTIONS_TABLE[:-1])
+    mirror(os.environ[DELTA], catalog, TRANSACTIONS_TABLE)
+    found = mirrored(catalog)
+    assert found is not None
+    meeting.wait(60)
+    open_accounts(catalog, *found, writer=Writer(run_id))
     meeting.wait(60)
     ensure_conflict_table(catalog, CONFLICTS_TABLE)

@@ -7,84 +7,123 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.table.update import AddSnapshotUpdate, TableRequirement, TableUpdate
 
-from assets.account_table import ACCOUNT_TABLE, OPENING
+from assets.account_table import ACCOUNT_TABLE, OPENINGS
 from assets.accounts import accounts
 from assets.postings import postings
 from assets.tables import CONFLICTS_TABLE
-from pipelines.resources import BankCatalog, TransactionsFile
+from assets.transactions_table import TRANSACTIONS_TABLE, transactions
+from pipelines.resources import BankCatalog, TransactionsDelta
+from seriatim.dagster import ensure_namespace
+from seriatim.mirror import mirror
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 180  # Far above what anything here takes; a hang then fails instead of blocking the suite.
-TRANSACTIONS = """\
-trans_id,account_id,date,kind,amount
-1,1,1993-01-01,cash_deposit,100.00
-2,2,1993-01-01,cash_deposit,50.00
-3,1,1993-01-02,cash_deposit,10.00
-4,1,1993-01-01,household,-30.00
-5,2,1993-01-03,standing_order,-500.00
-6,1,1993-01-03,percentage_interest,10.00
-"""
+ARRIVALS = (  # What each of the first versions brings.
+    (
+        "1,1,1993-01-01,cash_deposit,100.00",
+        "2,2,1993-01-01,cash_deposit,50.00",
+        "4,1,1993-01-01,household,-30.00",
+    ),
+    ("3,1,1993-01-02,cash_deposit,10.00",),
+    ("5,2,1993-01-03,standing_order,-500.00", "6,1,1993-01-03,percentage_interest,10.00"),
+)
+_AMOUNT = pa.decimal128(19, 2)
 
 Rival = Callable[[], object]
 
 
 class Scene:
-    """The bank of `TRANSACTIONS` under a folder of its own, reached by the environment as a user's would be."""
+    """The bank of `ARRIVALS` under a folder of its own, reached by the environment as a user's would be."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.transactions = folder / "transactions.csv"
-        self.transactions.write_text(TRANSACTIONS, encoding="utf-8")
+        self.delta = str(folder / "bank_transactions")
         self.environment = {
-            "SERIATIM_TRANSACTIONS": str(self.transactions),
+            "SERIATIM_DELTA": self.delta,
             "SERIATIM_CATALOG_URI": f"sqlite:///{folder}/catalog.db?timeout=60",
             "SERIATIM_WAREHOUSE": f"file://{folder}/warehouse",
         }
 
-    def post(
+    def arrive(self, *rows: str) -> int:
+        """Append transactions to the Delta table as the upstream job does; return the version that they are."""
+        parts = [row.split(",") for row in rows]
+        columns = {
+            "trans_id": [int(part[0]) for part in parts],
+            "account_id": [int(part[1]) for part in parts],
+            "date": [date.fromisoformat(part[2]) for part in parts],
+            "kind": [part[3] for part in parts],
+            "amount": pa.array([Decimal(part[4]) for part in parts], _AMOUNT),
+        }
+        write_deltalake(self.delta, pa.table(columns), mode="append")
+        return DeltaTable(self.delta).version()
+
+    def mirror(self) -> None:
+        """Mirror all that has arrived, without Dagster."""
+        catalog = self.catalog()
+        ensure_namespace(catalog, TRANSACTIONS_TABLE[:-1])
+        mirror(self.delta, catalog, TRANSACTIONS_TABLE)
+
+    def materialize_mirror(
         self,
-        kind: str,
-        *days: str,
+        *,
         instance: dg.DagsterInstance | None = None,
         rival: Rival | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> dg.ExecuteInProcessResult:
-        """Materialize the asset of `kind` for one day, or for a range from the first to the last of several.
+        """Materialize the asset that mirrors; `rival` runs before its first commit."""
+        return dg.materialize(
+            [transactions],
+            instance=instance,
+            resources=self.resources(rival),
+            run_config={"ops": {transactions.op.name: {"config": dict(config or {})}}},
+            raise_on_error=False,
+        )
+
+    def post(
+        self,
+        kind: str,
+        upto: int | None = None,
+        *,
+        instance: dg.DagsterInstance | None = None,
+        rival: Rival | None = None,
+    ) -> dg.ExecuteInProcessResult:
+        """Materialize the asset of `kind`, up to a Delta version, or to the last that is mirrored.
 
         `rival` runs between the read and the commit of the first attempt.
         """
         asset = next(asset for asset in postings if asset.key.path[-1] == kind)
-        span = {"dagster/asset_partition_range_start": days[0], "dagster/asset_partition_range_end": days[-1]}
         return dg.materialize(
             [asset],
             instance=instance,
             resources=self.resources(rival),
-            partition_key=days[0] if len(days) == 1 else None,
-            tags=span if len(days) > 1 else None,
-            run_config={"ops": {asset.op.name: {"config": dict(config or {})}}},
+            run_config={"ops": {asset.op.name: {"config": {} if upto is None else {"upto": upto}}}},
             raise_on_error=False,
         )
 
-    def open_accounts(self, *, tags: Mapping[str, str] | None = None) -> dg.ExecuteInProcessResult:
+    def open_accounts(self, *, instance: dg.DagsterInstance | None = None) -> dg.ExecuteInProcessResult:
         """Materialize the asset that opens accounts."""
-        return dg.materialize([accounts], resources=self.resources(), tags=dict(tags or {}), raise_on_error=False)
+        return dg.materialize([accounts], instance=instance, resources=self.resources(), raise_on_error=False)
 
     def resources(self, rival: Rival | None = None) -> dict[str, object]:
         """Return the resources of the code location; with a rival, its catalog is raced."""
         catalog = BankCatalog() if rival is None else RacedResource(rival)
-        return {"catalog": catalog, "transactions": TransactionsFile()}
+        return {"catalog": catalog, "transactions": TransactionsDelta()}
 
     def catalog(self) -> Catalog:
         """Open the catalog anew."""
@@ -101,10 +140,10 @@ class Scene:
         return [list(ids) for ids in dict.fromkeys(tuple(_operations(snapshot)) for snapshot in self.snapshots())]
 
     def history(self) -> list[list[str]]:
-        """Return the operations of each commit after the one that opened the accounts."""
+        """Return the operations of each commit but of those that opened accounts."""
         opening, *later = self.operations()
-        assert opening == [OPENING]
-        return later
+        assert is_opening(opening)
+        return [ids for ids in later if not is_opening(ids)]
 
     def snapshots(self) -> list[Snapshot]:
         """Return the account table's snapshots, the oldest first."""
@@ -153,23 +192,22 @@ class RacedCatalog(SqlCatalog):
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Let one rival commit, then try."""
-        if table.current_snapshot() is not None:  # Not before the accounts are open.
+        """Let one rival commit, then try; not while accounts are being opened."""
+        if not is_opening([id_ for update in updates for id_ in operations_of(update)]):
             with suppress(IndexError):
                 self.rivals.popleft()()
         return super().commit_table(table, requirements, updates)
 
 
-def metadata_of(result: dg.ExecuteInProcessResult, partition: str | None = None) -> dict[str, Any]:
-    """Return the metadata of the run's one materialization, or of that of a partition."""
-    found = [each for each in _materializations(result) if partition in (None, each.partition)]
-    assert len(found) == 1
-    return {name: entry.value for name, entry in found[0].metadata.items()}
+def is_opening(operation_ids: Sequence[str]) -> bool:
+    """Whether a commit opened accounts."""
+    return any(each.startswith(f"{OPENINGS}@") for each in operation_ids)
 
 
-def partitions_of(result: dg.ExecuteInProcessResult) -> list[str | None]:
-    """Return the partitions that the run materialized."""
-    return [each.partition for each in _materializations(result)]
+def metadata_of(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """Return the metadata of the run's one materialization."""
+    (found,) = _materializations(result)
+    return {name: entry.value for name, entry in found.metadata.items()}
 
 
 def error_of(result: dg.ExecuteInProcessResult) -> tuple[str, str]:
@@ -186,6 +224,11 @@ def _materializations(result: dg.ExecuteInProcessResult) -> list[dg.AssetMateria
     return [event.step_materialization_data.materialization for event in events]
 
 
+def operations_of(update: TableUpdate) -> list[str]:
+    """Return the operations that an update of the table's metadata names."""
+    return _operations(update.snapshot) if isinstance(update, AddSnapshotUpdate) else []
+
+
 def _operations(snapshot: Snapshot) -> list[str]:
     assert snapshot.summary is not None
-    return list(json.loads(snapshot.summary.additional_properties["seriatim.operation-ids"]))
+    return list(json.loads(snapshot.summary.additional_properties.get("seriatim.operation-ids", "[]")))

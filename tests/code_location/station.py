@@ -10,7 +10,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -20,26 +20,29 @@ from typing import Any, Final
 import dagster as dg
 import pytest
 from dagster._cli.job import _create_run
-from dagster._core.execution.backfill import PartitionBackfill
 from dagster._core.execution.plan.resume_retry import ReexecutionStrategy
 from dagster._core.remote_representation.code_location import CodeLocation
-from dagster._core.storage.tags import BACKFILL_ID_TAG, PARENT_RUN_ID_TAG, PARTITION_NAME_TAG
+from dagster._core.storage.tags import PARENT_RUN_ID_TAG
 from dagster._core.test_utils import create_test_daemon_workspace_context, freeze_time, poll_for_finished_run
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import ModuleTarget
 from dagster._daemon.auto_run_reexecution.event_log_consumer import EventLogConsumerDaemon
-from dagster._daemon.backfill import execute_backfill_iteration
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
 from dagster._scheduler.scheduler import launch_scheduled_runs
-from dagster._time import get_current_timestamp
+from deltalake import DeltaTable
 from pyiceberg.catalog import Catalog
 
 from assets.account_table import ACCOUNT_TABLE
+from assets.transactions import read_transactions
+from assets.transactions_table import TRANSACTIONS_TABLE
 from oracle.lineage import landed_operation_ids
 from pipelines.generated_bank import generate_bank, write_bank
 from pipelines.instance import prepare_instance
+from pipelines.landing import append, arrivals
 from pipelines.main_job.judge import Judgement, judge
-from pipelines.resources import CATALOG_URI, TRANSACTIONS, WAREHOUSE, BankCatalog
+from pipelines.resources import CATALOG_URI, DELTA, WAREHOUSE, BankCatalog
+from seriatim.dagster import ensure_namespace
+from seriatim.mirror import mirror
 from tests.code_location.gated import GATES, GO, REACHED, Plan
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -71,7 +74,7 @@ class Station:
 
     def judge(self) -> Judgement:
         """Compare the balances with those of the serial model, after the operations that have landed."""
-        return judge(self.catalog(), ACCOUNT_TABLE, self.home / "bank.csv")
+        return judge(self.catalog(), ACCOUNT_TABLE, self.home / "bank.csv", self.home / "bank_transactions")
 
     def snapshot_of(self, operation_id: str) -> str:
         """Return the one snapshot that carries an operation."""
@@ -100,8 +103,26 @@ class Station:
         """Let the run go on that is held at a gate."""
         (self.gates / GO).write_text("go")
 
-    def launch(self, job: str, day: str, *, tags: Mapping[str, str] | None = None) -> str:
+    def arrive(self) -> int:
+        """Let the transactions of another day arrive, and mirror them; return the Delta version that they are."""
+        delta = self.home / "bank_transactions"
+        days = arrivals(read_transactions(self.home / "bank.csv"), seed=11)
+        version = DeltaTable(str(delta)).version() + 1 if delta.exists() else 0
+        append(days[version], str(delta))
+        catalog = self.catalog()
+        ensure_namespace(catalog, TRANSACTIONS_TABLE[:-1])
+        mirror(str(delta), catalog, TRANSACTIONS_TABLE)
+        return version
+
+    def launch(self, job: str, *, upto: int | None = None) -> str:
         """Launch a run of a job, through the queue; return its id."""
+        run_id = self.submit(job, upto=upto)
+        self.dequeue()
+        return run_id
+
+    def submit(self, job: str, *, upto: int | None = None) -> str:
+        """Put a run of a job into the queue; return its id."""
+        asset = f"bank__{job.removeprefix('post_').removesuffix('_apart')}"
         with self._request() as request:
             location = _location(request)
             repository = next(iter(location.get_repositories().values()))
@@ -110,13 +131,12 @@ class Station:
                 code_location=location,
                 remote_repo=repository,
                 remote_job=repository.get_full_job(job),
-                run_config={},
-                tags={PARTITION_NAME_TAG: day, **(tags or {})},
+                run_config={} if upto is None else {"ops": {asset: {"config": {"upto": upto}}}},
+                tags={},
                 op_selection=None,
                 run_id=None,
             )
             self.instance.submit_run(run.run_id, request)
-        self.dequeue()
         return run.run_id
 
     def reexecute(self, run_id: str, *, from_failure: bool) -> str:
@@ -163,39 +183,6 @@ class Station:
         (run,) = [run for run in self.instance.get_runs() if run.tags.get("dagster/schedule_name") == schedule]
         return run.run_id
 
-    def backfill(self, name: str, kind: str, *days: str) -> None:
-        """Ask for a backfill, which is one run of several partitions; nothing happens before `backfills` goes on."""
-        with self._request() as request:
-            self.instance.add_backfill(
-                PartitionBackfill.from_asset_partitions(
-                    backfill_id=name,
-                    asset_graph=request.asset_graph,
-                    partition_names=days,
-                    asset_selection=[dg.AssetKey(["bank", kind])],
-                    backfill_timestamp=get_current_timestamp(),
-                    tags={},
-                    dynamic_partitions_store=self.instance,
-                    all_partitions=False,
-                    title=None,
-                    description=None,
-                    run_config=None,
-                )
-            )
-
-    def go_on_with_backfills(self) -> None:
-        """Let the daemon of backfills launch what is left to launch, and see what has ended."""
-        list(execute_backfill_iteration(self.workspace, logging.getLogger("backfills")))
-        self.dequeue()
-
-    def run_of_backfill(self, name: str) -> dg.DagsterRun:
-        """Return the one run of a backfill when it has ended."""
-        return poll_for_finished_run(self.instance, timeout=RUN_S_MAX, run_tags={BACKFILL_ID_TAG: name})
-
-    def failures(self, names: Sequence[str]) -> list[str]:
-        """Return the ids of the runs of these backfills that have failed."""
-        failed = self.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
-        return [run.run_id for run in failed if run.tags.get(BACKFILL_ID_TAG) in names]
-
     @contextmanager
     def daemons(self, count: int) -> Iterator[None]:
         """Let as many daemon processes work on the instance until the `with` block ends, each with all its daemons."""
@@ -227,14 +214,9 @@ class Station:
 
     def told(self, run_id: str) -> dict[str, Any]:
         """Return the metadata of the one materialization of a run."""
-        (told,) = self.told_of_each(run_id).values()
-        return told
-
-    def told_of_each(self, run_id: str) -> dict[str | None, dict[str, Any]]:
-        """Return the metadata of the materialization of each partition."""
         events = self.instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
-        found = [each.asset_materialization for each in events if each.asset_materialization is not None]
-        return {each.partition: {name: entry.value for name, entry in each.metadata.items()} for each in found}
+        (found,) = [each.asset_materialization for each in events if each.asset_materialization is not None]
+        return {name: entry.value for name, entry in found.metadata.items()}
 
     def already(self, run_id: str) -> dict[str, str]:
         """Return what a run said had landed before it, and the snapshot that did it."""
@@ -250,7 +232,7 @@ class Station:
 @contextmanager
 def open_station(home: Path) -> Iterator[Station]:
     """Make a bank, an instance and a code location under `home`, and serve them until the `with` block ends."""
-    write_bank(home / "bank.csv", generate_bank(11, date(1993, 1, 1), days=31, accounts=20, transactions=600))
+    write_bank(home / "bank.csv", generate_bank(11, date(1993, 1, 1), days=14, accounts=20, transactions=600))
     (home / "gates").mkdir()
     for pipe in (REACHED, GO):
         os.mkfifo(home / "gates" / pipe)
@@ -265,7 +247,8 @@ def open_station(home: Path) -> Iterator[Station]:
         with create_test_daemon_workspace_context(target, instance) as workspace:
             station = Station(home, workspace)
             station.retry()  # It heeds what happens after its first look.
-            first = station.launch("post_cash_deposit", "1993-01-01")  # It makes the table.
+            station.arrive()
+            first = station.launch("post_cash_deposit")  # It makes the table.
             assert station.ended(first).is_success
             yield station
 
@@ -273,7 +256,7 @@ def open_station(home: Path) -> Iterator[Station]:
 def _environment(home: Path) -> dict[str, str]:
     """Return the variables by which runs reach the bank under `home`."""
     return {
-        TRANSACTIONS: str(home / "bank.csv"),
+        DELTA: str(home / "bank_transactions"),
         CATALOG_URI: f"sqlite:///{home}/catalog.db?timeout=60",
         WAREHOUSE: f"file://{home}/warehouse",
         GATES: str(home / "gates"),

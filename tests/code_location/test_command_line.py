@@ -17,10 +17,10 @@ from tests.code_location.scene import TIMEOUT_S, Scene
 pytestmark = pytest.mark.slow
 
 
-def materialize(kind: str, day: str, *, meet: Path | None = None, parties: int = 1) -> list[str]:
+def materialize(kind: str, *, meet: Path | None = None, parties: int = 1) -> list[str]:
     config = {} if meet is None else {"rendezvous_dir": str(meet), "rendezvous_parties": parties}
     return [
-        *("asset", "materialize", "-m", "pipelines.definitions", "--select", f"bank/{kind}", "--partition", day),
+        *("asset", "materialize", "-m", "pipelines.definitions", "--select", f"bank/{kind}"),
         *("--config-json", json.dumps({"ops": {f"bank__{kind}": {"config": config}}})),
     ]
 
@@ -35,26 +35,27 @@ def test_the_workspace_names_the_code_location(scene: Scene) -> None:
     assert "Validation successful for code location bank" in output
 
 
-def test_without_a_home_a_day_is_posted_and_the_run_says_where_its_conflicts_are(scene: Scene) -> None:
+def test_without_a_home_what_is_new_is_posted_and_the_run_says_where_its_conflicts_are(scene: Scene) -> None:
     """Nothing has to be prepared."""
-    process = scene.dagster(*materialize("cash_deposit", "1993-01-01"))
+    process = scene.dagster(*materialize("cash_deposit"))
 
     output, _ = process.communicate(timeout=TIMEOUT_S)
 
     assert process.returncode == 0, output
-    assert scene.balances() == {1: 100_00, 2: 50_00}
+    assert scene.balances() == {1: 110_00, 2: 50_00}
     assert "DAGSTER_HOME is not set" in output
 
 
 def test_a_failed_run_is_a_failed_command(scene: Scene) -> None:
-    """So that a script notices; the error names the file."""
-    scene.transactions.unlink()
-    process = scene.dagster(*materialize("cash_deposit", "1993-01-01"))
+    """So that a script notices; the error names the transaction."""
+    scene.arrive("9,1,1993-01-01,cash_deposit,1.00", "9,1,1993-01-01,cash_deposit,1.00")
+    scene.mirror()
+    process = scene.dagster(*materialize("cash_deposit"))
 
     output, _ = process.communicate(timeout=TIMEOUT_S)
 
     assert process.returncode == 1, output
-    assert f"{scene.transactions}: there is no such file" in output
+    assert "bank.transactions, Delta version 0 to 3, row 8, column trans_id: 9" in output
 
 
 def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(scene: Scene) -> None:
@@ -62,14 +63,13 @@ def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(sc
     home, meet = scene.folder / "home", scene.folder / "meet"
     prepare_instance(home)
     processes = [
-        scene.dagster(*materialize(kind, "1993-01-01", meet=meet, parties=2), home=home)
-        for kind in ("cash_deposit", "household")
+        scene.dagster(*materialize(kind, meet=meet, parties=2), home=home) for kind in ("cash_deposit", "household")
     ]
 
     outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0], outputs
-    assert scene.balances() == {1: 70_00, 2: 50_00}
+    assert scene.balances() == {1: 80_00, 2: 50_00}
     assert not any("DAGSTER_HOME is not set" in output for output in outputs)
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
@@ -78,6 +78,6 @@ def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(sc
         assert record_conflicts.evaluate_tick(context).skip_message == "recorded 1 conflict of 1 run"
     (row,) = scene.conflicts()
     assert {row["loser_operation_ids"], row["winner_operation_ids"]} == {
-        '["bank/cash_deposit|1993-01-01"]',
-        '["bank/household|1993-01-01"]',
+        '["bank/cash_deposit@2"]',
+        '["bank/household@2"]',
     }

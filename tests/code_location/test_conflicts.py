@@ -20,9 +20,9 @@ EVENT = ConflictEvent(
     table="bank.account",
     attempt=1,
     loser_run_id="loser",
-    loser_operation_ids=("bank/loan|1993-01-01",),
+    loser_operation_ids=("bank/loan@1",),
     winner_run_id="winner",
-    winner_operation_ids=("bank/pension|1993-01-01",),
+    winner_operation_ids=("bank/pension@1",),
     winner_snapshot_id=2,
     expected_snapshot_id=1,
     actual_snapshot_id=2,
@@ -81,17 +81,15 @@ def test_a_lost_attempt_is_an_event_of_the_table_and_a_row_of_bank_conflicts(
     won: list[dg.ExecuteInProcessResult] = []
     scene.open_accounts()
     (opened,) = scene.snapshots()
-    lost = scene.post(
-        "household", "1993-01-01", instance=instance, rival=lambda: won.append(scene.post("cash_deposit", "1993-01-01"))
-    )
+    lost = scene.post("household", instance=instance, rival=lambda: won.append(scene.post("cash_deposit")))
 
     result = tick(instance)
 
     assert result.reason == "recorded 1 conflict of 1 run"
     (row,) = scene.conflicts()
     winning, *_ = [each for each in scene.snapshots() if each.parent_snapshot_id == opened.snapshot_id]
-    assert (row["loser_run_id"], row["loser_operation_ids"]) == (lost.run_id, '["bank/household|1993-01-01"]')
-    assert (row["winner_run_id"], row["winner_operation_ids"]) == (won[0].run_id, '["bank/cash_deposit|1993-01-01"]')
+    assert (row["loser_run_id"], row["loser_operation_ids"]) == (lost.run_id, '["bank/household@2"]')
+    assert (row["winner_run_id"], row["winner_operation_ids"]) == (won[0].run_id, '["bank/cash_deposit@2"]')
     assert (row["expected_snapshot_id"], row["winner_snapshot_id"]) == (opened.snapshot_id, winning.snapshot_id)
     assert str(row["actual_snapshot_id"]) == metadata_of(won[0])["committed_snapshot_id"]
     assert (row["table"], row["attempt"]) == ("bank.account", 1)
@@ -101,7 +99,7 @@ def test_a_run_without_a_home_says_where_its_conflicts_are(
     scene: Scene, instance: dg.DagsterInstance, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """No sensor will ever read them."""
-    scene.post("household", "1993-01-01", instance=instance)
+    scene.post("household", instance=instance)
 
     assert "DAGSTER_HOME is not set" in capfd.readouterr().err
 
@@ -109,7 +107,7 @@ def test_a_run_without_a_home_says_where_its_conflicts_are(
 def test_a_run_with_a_home_does_not(scene: Scene, capfd: pytest.CaptureFixture[str]) -> None:
     """There, they are in the event log."""
     with dg.instance_for_test(temp_dir=str(scene.folder)) as lasting:
-        scene.post("household", "1993-01-01", instance=lasting)
+        scene.post("household", instance=lasting)
 
     assert "DAGSTER_HOME is not set" not in capfd.readouterr().err
 
@@ -188,7 +186,7 @@ def test_what_others_observe_of_the_table_is_no_conflict(scene: Scene, instance:
     instance.report_runless_asset_event(dg.AssetObservation(ACCOUNT_KEY, metadata={"rows": 7}))
 
     assert tick(instance).reason == "no new conflicts"
-    assert scene.catalog().list_namespaces() == []
+    assert CONFLICTS_TABLE not in scene.catalog().list_tables("bank")
 
 
 def test_a_tick_takes_a_bounded_batch_and_the_next_goes_on(scene: Scene, instance: dg.DagsterInstance) -> None:

@@ -6,18 +6,25 @@ import multiprocessing
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
-from assets.account_table import OPENING
+from assets.account_table import OPENINGS
 from pipelines.instance import prepare_instance
+from seriatim.mirror import delta_version_of
 from tests.code_location.creation import create_everything
 from tests.code_location.scene import Scene
 
 PROCESSES = 4
 
 
-def test_four_processes_may_create_everything_at_once(scene: Scene) -> None:
-    """One instance, one catalog, one table of each name, and every account open once."""
-    home = scene.folder / "home"
+def test_four_processes_may_create_everything_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One instance, one catalog, one table of each name, every Delta version mirrored once, every account open once."""
+    scene = Scene(tmp_path)
+    for name, value in scene.environment.items():
+        monkeypatch.setenv(name, value)
+    for first in range(0, 1000, 250):
+        scene.arrive(*(f"{first + id_},{first + id_},1993-01-01,loan,-1.00" for id_ in range(1, 251)))
+    home = tmp_path / "home"
     spawn = multiprocessing.get_context("spawn")
     meeting = spawn.Barrier(PROCESSES)
     workers = [
@@ -31,7 +38,9 @@ def test_four_processes_may_create_everything_at_once(scene: Scene) -> None:
     assert [worker.exitcode for worker in workers] == [0] * PROCESSES
     assert scene.balances() == dict.fromkeys(range(1, 1001), 0)
     assert scene.catalog().load_table(("bank", "account")).scan().count() == 1000
-    assert scene.operations() == [[OPENING]]
+    assert scene.operations() == [[f"{OPENINGS}@3"]]
+    mirror = scene.catalog().load_table(("bank", "transactions"))
+    assert [delta_version_of(mirror, each) for each in mirror.metadata.snapshots] == [0, 1, 2, 3]
     assert scene.conflicts() == []
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert instance.get_runs_count() == 0

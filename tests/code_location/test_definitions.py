@@ -16,7 +16,7 @@ KIND_NAMES = (
     *("transfer_out", "insurance", "penalty_interest", "loan", "standing_order", "percentage_interest", "balance_fee"),
 )
 UPKEEP = ("account_upkeep", "conflicts_upkeep")
-OTHERS = ("accounts", "account", "conflicts", *UPKEEP)
+OTHERS = ("transactions", "accounts", "account", "conflicts", *UPKEEP)
 
 
 def test_the_definitions_can_be_loaded() -> None:
@@ -25,22 +25,21 @@ def test_the_definitions_can_be_loaded() -> None:
 
 
 def test_the_assets_are_these() -> None:
-    """One for each kind, the one that opens accounts, the two tables, and the upkeep of each."""
+    """One for each kind, the source and its mirror, the one that opens accounts, the two tables, the upkeep of each."""
     keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
 
-    assert keys == {f"bank/{name}" for name in (*KIND_NAMES, *OTHERS)}
+    assert keys == {"delta/bank_transactions", *(f"bank/{name}" for name in (*KIND_NAMES, *OTHERS))}
     assert tuple(kind.name for kind in KINDS) == KIND_NAMES
 
 
-def test_a_posting_is_partitioned_by_day_and_backfilled_in_one_run() -> None:
-    """A range is one commit."""
+def test_a_posting_follows_the_mirror_and_the_accounts() -> None:
+    """It has no partitions: a stream says itself what is new."""
     graph = defs.resolve_asset_graph()
     for name in KIND_NAMES:
         node = graph.get(dg.AssetKey(["bank", name]))
 
-        assert isinstance(node.partitions_def, dg.DailyPartitionsDefinition)
-        assert node.partitions_def.start.date().isoformat() == "1993-01-01"
-        assert node.backfill_policy == dg.BackfillPolicy.single_run()
+        assert node.partitions_def is None
+        assert {key.path[-1] for key in node.parent_keys} == {"transactions", "accounts"}
         assert (node.group_name, node.owners, node.kinds) == ("bank", ["team:bank"], {"iceberg"})
         assert node.description
 
@@ -55,12 +54,14 @@ def test_the_tables_are_external_and_follow_the_postings() -> None:
     assert conflicts.parent_keys == {account.key}
 
 
-def test_each_job_makes_one_asset_but_for_upkeep() -> None:
-    """Jobs that write one table overlap as separate runs; the upkeep of all tables is one."""
+def test_each_job_makes_one_asset_but_for_upkeep_and_the_mirror() -> None:
+    """Jobs that write one table overlap as separate runs; upkeep is one for all, the mirror's job opens accounts."""
     jobs = {job.name: job for job in defs.resolve_all_job_defs() if not job.name.startswith("__")}
 
-    assert set(jobs) == {"open_accounts", "upkeep", "audit", *(f"post_{name}" for name in KIND_NAMES)}
+    assert set(jobs) == {"mirror_transactions", "upkeep", "audit", *(f"post_{name}" for name in KIND_NAMES)}
     assert {key.path[-1] for key in jobs.pop("upkeep").asset_layer.executable_asset_keys} == {*UPKEEP}
+    mirror = jobs.pop("mirror_transactions").asset_layer.executable_asset_keys
+    assert {key.path[-1] for key in mirror} == {"transactions", "accounts"}
     assert not jobs.pop("audit").asset_layer.executable_asset_keys  # A check alone.
     assert all(len(set(job.asset_layer.executable_asset_keys)) == 1 for job in jobs.values())
     assert {job.executor_def.name for job in jobs.values()} == {"in_process"}
@@ -75,21 +76,24 @@ def test_the_schedules_share_a_minute_and_are_off() -> None:
     assert {schedule.default_status for schedule in schedules} == {dg.DefaultScheduleStatus.STOPPED}
 
 
-def test_a_tick_posts_yesterday() -> None:
-    """The night's run is for the business day that has ended."""
+def test_a_tick_starts_one_run() -> None:
+    """What it posts is what the run finds new."""
     night = dg.build_schedule_context(scheduled_execution_time=datetime(2026, 11, 29, 2, 0, tzinfo=UTC))
 
     tick = defs.resolve_schedule_def("post_loan_daily").evaluate_tick(night)
 
-    assert [request.partition_key for request in tick.run_requests or []] == ["2026-11-28"]
+    assert [request.partition_key for request in tick.run_requests or []] == [None]
 
 
-def test_the_one_sensor_is_on() -> None:
-    """Conflicts are recorded without anybody having to ask for it."""
-    sensor = defs.resolve_sensor_def("record_conflicts")
+def test_the_sensor_of_conflicts_is_on_and_those_that_start_runs_are_off() -> None:
+    """Conflicts are recorded without anybody having to ask for it; runs begin when somebody has switched them on."""
+    statuses = {sensor.name: sensor.default_status for sensor in defs.sensors or []}
 
-    assert len(list(defs.sensors or [])) == 1
-    assert sensor.default_status == dg.DefaultSensorStatus.RUNNING
+    assert statuses == {
+        "mirror_new_versions": dg.DefaultSensorStatus.STOPPED,
+        "post_what_is_mirrored": dg.DefaultSensorStatus.STOPPED,
+        "record_conflicts": dg.DefaultSensorStatus.RUNNING,
+    }
 
 
 def test_loading_the_definitions_reads_no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Backfills, schedules and daemons that launch the same work twice, as real processes: each day is posted once."""
+"""Runs of overlapping ranges, schedules and daemons that launch the same work twice, as real processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL, and no pipe with a name"),
 ]
 
-DAYS = ("1993-01-02", "1993-01-03", "1993-01-04", "1993-01-05")
+SUCCESS, FAILURE = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE
 
 
 @pytest.fixture(scope="module")
@@ -26,81 +26,74 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
         yield station
 
 
-def test_two_backfills_over_the_same_days_post_each_day_once(station: Station) -> None:
-    """They overlap: the first is held before its commit until the second has landed; their days are not the same."""
+@pytest.mark.parametrize(("kind", "held_is_longer"), [("household", True), ("interest", False)])
+def test_two_runs_of_ranges_that_overlap_post_each_version_once(
+    station: Station, kind: str, held_is_longer: bool
+) -> None:
+    """One is held before its commit until the other has landed: it posts the rest, or finds that all is posted."""
+    short, long = station.arrive(), station.arrive()
+    held, other = (long, short) if held_is_longer else (short, long)
     station.plan(before=Plan.HOLD)
-    station.backfill("first", "household", *DAYS[:3])
-    station.go_on_with_backfills()
+
+    first = station.launch(f"post_{kind}", upto=held)
     station.wait_until_held()
-    station.backfill("second", "household", *DAYS[1:])
-    station.go_on_with_backfills()
-    second = station.run_of_backfill("second")
-
+    second = station.launch(f"post_{kind}", upto=other)
+    statuses = [station.ended(second).status]
     station.let_go()
-    first = station.run_of_backfill("first")
+    statuses.append(station.ended(first).status)
 
-    assert (first.status, second.status) == (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.SUCCESS)
+    assert statuses == [SUCCESS, SUCCESS]
+    assert station.already(second) == {}
+    landed = station.snapshot_of(f"bank/{kind}@{other}")
+    if held_is_longer:
+        assert station.told(first)["versions"] == f"{long}"
+        assert station.snapshot_of(f"bank/{kind}@{long}") != landed
+    else:
+        assert station.already(first) == {f"bank/{kind}@{short}": landed}
     assert station.judge().verdict.is_equal
-    landed = [station.snapshot_of(f"bank/household|{day}") for day in DAYS]
-    assert len(set(landed[1:])) == 1 != len(set(landed))
-    told = station.told_of_each(first.run_id)
-    assert [told[day].get("already_applied", {}) for day in DAYS[:3]] == [
-        {},
-        *({f"bank/household|{day}": landed[1]} for day in DAYS[1:3]),
-    ]
 
 
-def test_a_backfill_that_is_launched_again_posts_nothing_and_names_the_snapshots(station: Station) -> None:
-    """And the one whose run is killed after its commit counts as done."""
+def test_a_run_that_is_launched_again_after_a_kill_posts_nothing_and_names_the_snapshot(station: Station) -> None:
+    """It had committed, and nobody was told."""
+    version = station.arrive()
     station.plan(after=Plan.DIE)
-    station.backfill("killed", "interest", *DAYS)
-    station.go_on_with_backfills()
-    killed = station.run_of_backfill("killed")
 
-    station.backfill("again", "interest", *DAYS)
-    station.go_on_with_backfills()
-    again = station.run_of_backfill("again")
+    killed = station.ended(station.launch("post_loan")).status
+    again = station.launch("post_loan")
 
-    assert (killed.status, again.status) == (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS)
+    assert (killed, station.ended(again).status) == (FAILURE, SUCCESS)
     assert station.judge().verdict.is_equal
-    told = station.told_of_each(again.run_id)
-    for day in DAYS:
-        operation_id = f"bank/interest|{day}"
-        assert told[day]["already_applied"] == {operation_id: station.snapshot_of(operation_id)}
+    assert station.already(again) == {f"bank/loan@{version}": station.snapshot_of(f"bank/loan@{version}")}
 
 
 def test_a_tick_that_is_replayed_posts_nothing(station: Station) -> None:
     """The scheduler has lost its ticks and its run, as after a restored backup, and comes to the same minute again."""
-    now = at("1993-01-15T02:00:30")
+    version, now = station.arrive(), at("1993-01-15T02:00:30")
     first = station.tick("pension_daily", now)
-    assert station.ended(first).status is dg.DagsterRunStatus.SUCCESS
+    assert station.ended(first).status is SUCCESS
     applied = station.told(first)["operations_applied"]
     station.instance.delete_run(first)
 
     again = station.tick("pension_daily", now)
 
-    assert station.ended(again).status is dg.DagsterRunStatus.SUCCESS
+    assert station.ended(again).status is SUCCESS
     assert applied == 1
     assert station.judge().verdict.is_equal
-    snapshot = station.snapshot_of("bank/pension|1993-01-14")
-    assert station.already(again) == {"bank/pension|1993-01-14": snapshot}
+    assert station.already(again) == {f"bank/pension@{version}": station.snapshot_of(f"bank/pension@{version}")}
 
 
-def test_two_daemons_on_one_instance_post_each_day_once(station: Station) -> None:
+def test_two_daemons_on_one_instance_post_everything_once(station: Station) -> None:
     """Dagster lets them both work, so that whatever is launched may be launched twice; one run is killed on top."""
-    kinds = ("cash_withdrawal", "insurance", "standing_order")
+    version, kinds = station.arrive(), ("cash_withdrawal", "insurance", "standing_order")
     station.plan(after=Plan.DIE)
 
     with station.daemons(2):
-        for kind in kinds:
-            station.backfill(f"of {kind}", kind, *DAYS)
-        for kind in kinds:
-            station.run_of_backfill(f"of {kind}")
-        (killed,) = station.failures([f"of {kind}" for kind in kinds])
+        runs = [station.submit(f"post_{kind}") for kind in kinds]
+        statuses = {run_id: station.ended(run_id).status for run_id in runs}
+        (killed,) = [run_id for run_id, status in statuses.items() if status is FAILURE]
         retries = station.retries_of(killed)
 
-    assert {run.status for run in retries} == {dg.DagsterRunStatus.SUCCESS}
+    assert {run.status for run in retries} == {SUCCESS}
     assert station.judge().verdict.is_equal
     for kind in kinds:
-        for day in DAYS:
-            station.snapshot_of(f"bank/{kind}|{day}")
+        station.snapshot_of(f"bank/{kind}@{version}")

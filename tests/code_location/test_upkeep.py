@@ -24,8 +24,8 @@ def _materialize(asset: dg.AssetsDefinition, **config: object) -> dict[str, obje
 
 def test_upkeep_tells_what_it_did(scene: Scene) -> None:
     """The balances stay what they are; what nobody needs is gone when it is old, and a dry run takes nothing."""
-    scene.post("cash_deposit", "1993-01-01")
-    scene.post("household", "1993-01-01")
+    scene.post("cash_deposit")
+    scene.post("household")
     before = scene.balances()
     table = scene.catalog().load_table(("bank", "account"))
     orphan = local_path(table.location()) / "data" / "orphan.parquet"
@@ -51,7 +51,7 @@ def test_a_table_that_is_not_there_yet_needs_no_upkeep(scene: Scene) -> None:
 
 def test_an_age_that_is_not_safe_fails_the_run(scene: Scene) -> None:
     """A writer may take longer than that from its first file to its commit."""
-    scene.post("cash_deposit", "1993-01-01")
+    scene.post("cash_deposit")
 
     with pytest.raises(Exception, match="3600"):
         _materialize(account_upkeep, older_than_hours=0.5)

@@ -6,13 +6,21 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io.pyarrow import ArrowScan, _check_pyarrow_schema_compatible, _dataframe_to_data_files
-from pyiceberg.manifest import _inherit_from_manifest
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestWriterV2,
+    _inherit_from_manifest,
+)
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
@@ -20,10 +28,13 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import StringType
 
 from seriatim.commit import private
+from seriatim.commit.delete_manifests import DeleteManifestWriter
 from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
 from tests.contract.apply_support import Deposit, call
+from tests.contract.chain_support import data_file
+from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank
 from tests.faults.delete_files import delete_positions
 
@@ -128,6 +139,7 @@ def test_a_gate_lets_one_commit_through(bank: Bank) -> None:
         (_inherit_from_manifest, ["entry", "manifest"]),
         (_InclusiveMetricsEvaluator.__init__, ["schema", "expr", "case_sensitive", "include_empty_files"]),
         (Catalog._delete_old_metadata, ["io", "base", "metadata"]),
+        (ManifestWriterV2.__init__, ["spec", "schema", "output_file", "snapshot_id", "avro_compression"]),
     ],
 )
 def test_the_private_parts_are_where_they_were(function: Callable[..., object], wanted: list[str]) -> None:
@@ -135,6 +147,36 @@ def test_the_private_parts_are_where_they_were(function: Callable[..., object], 
     parameters = inspect.signature(function).parameters
 
     assert [name for name in wanted if name not in parameters] == []
+
+
+def test_a_manifest_says_that_it_lists_deletes(bank: Bank) -> None:
+    """In its header, which is written by a writer that PyIceberg has for data alone, and to whoever lists it."""
+    table = bank.table()
+    output = table.io.new_output(f"{table.location()}/metadata/deletes.avro")
+
+    with DeleteManifestWriter(table.spec(), table.schema(), output, 1, "null") as writer:
+        writer.add(ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, data_file=data_file("x")))
+
+    with path_of(output.location).open("rb") as file:
+        assert fastavro.reader(file).metadata["content"] == "deletes"
+    assert writer.to_manifest_file().content == ManifestContent.DELETES
+
+
+def test_a_data_file_that_was_made_by_hand_has_no_spec(bank: Bank) -> None:
+    """Until it is given one, or is read from a manifest: the current one is meant, and 0 would be another."""
+    file = data_file("x")
+    assert not hasattr(file, "spec_id")
+
+    file.spec_id = 3
+    assert file.spec_id == 3
+    head = bank.table().current_snapshot()
+    assert head is not None
+    files: list[DataFile] = [
+        entry.data_file
+        for manifest in head.manifests(bank.table().io)
+        for entry in manifest.fetch_manifest_entry(bank.table().io)
+    ]
+    assert [each.spec_id for each in files] == [0]
 
 
 @pytest.mark.parametrize("format_version", ["1", "2"])

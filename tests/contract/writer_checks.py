@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -24,12 +24,27 @@ def check_commit(before: Written, after: Written) -> WrittenSnapshot:
     head = after.head()
 
     _check_metadata(before, after, head)
-    _check_list(after, head, parent)
-    for manifest in head.manifests:
-        _check_manifest(after, head, parent, manifest)
-    _check_files(head, parent)
-    _check_summary(after, head, parent)
+    check_snapshot(after, head, parent)
     return head
+
+
+def check_snapshot(
+    written: Written,
+    snapshot: WrittenSnapshot,
+    parent: WrittenSnapshot | None,
+    *,
+    operation: str | None = None,
+    words: Mapping[str, str] | None = None,
+) -> None:
+    """Everything that a snapshot of ours lists and says is right, after its parent.
+
+    `operation` is told where the data files do not tell it, and `words` are what else it says of itself.
+    """
+    _check_list(written, snapshot, parent)
+    for manifest in snapshot.manifests:
+        _check_manifest(written, snapshot, parent, manifest)
+    _check_files(snapshot, parent)
+    _check_summary(snapshot, operation, words or {})
 
 
 def check_inspection(table: Table) -> None:
@@ -47,12 +62,17 @@ def check_inspection(table: Table) -> None:
     inspected = {each["path"]: each for each in table.inspect.manifests().to_pylist()}
     assert inspected.keys() == manifests.keys()
     for path, each in inspected.items():
-        assert each["added_data_files_count"] == manifests[path].listed["added_files_count"]
+        listed = manifests[path].listed
+        kind = "delete" if listed.get("content") else "data"
+        assert each[f"added_{kind}_files_count"] == listed["added_files_count"]
     snapshots = {each["snapshot_id"]: each["parent_id"] for each in table.inspect.snapshots().to_pylist()}
     assert snapshots == {id_: each.get("parent-snapshot-id") for id_, each in written.snapshots.items()}
     partitions = table.inspect.partitions().to_pylist()
-    assert sum(each["record_count"] for each in partitions) == sum(e.file["record_count"] for e in live.values())
-    assert sum(each["file_count"] for each in partitions) == len(live)
+    data = [entry for entry in live.values() if not entry.file.get("content", 0)]
+    deletes = [entry for entry in live.values() if entry.file.get("content", 0) == 1]
+    assert sum(each["record_count"] for each in partitions) == _rows(data)
+    assert sum(each["file_count"] for each in partitions) == len(data)
+    assert sum(each["position_delete_record_count"] for each in partitions) == _rows(deletes)
 
 
 def _check_metadata(before: Written, after: Written, head: WrittenSnapshot) -> None:
@@ -103,7 +123,8 @@ def _check_manifest(after: Written, head: WrittenSnapshot, parent: WrittenSnapsh
     assert manifest.field_ids >= ENTRY_IDS
     assert manifest.header["format-version"] == str(after.fields["format-version"])
     if after.fields["format-version"] == 2:
-        assert manifest.header["content"] == "data"
+        assert manifest.header["content"] == ("deletes" if listed["content"] else "data")
+        assert {bool(entry.file["content"]) for entry in manifest.entries} == {bool(listed["content"])}
         assert listed["sequence_number"] == head.fields["sequence-number"]
         assert listed["min_sequence_number"] == min(entry.sequence_number for entry in manifest.entries)
     were = parent.live if parent else {}
@@ -144,25 +165,37 @@ def _check_files(head: WrittenSnapshot, parent: WrittenSnapshot | None) -> None:
     assert deleted <= were
 
 
-def _check_summary(after: Written, head: WrittenSnapshot, parent: WrittenSnapshot | None) -> None:
+def _check_summary(head: WrittenSnapshot, operation: str | None, words: Mapping[str, str]) -> None:
     own = [entry for manifest in head.manifests for entry in manifest.entries if entry.snapshot_id == head.id]
-    added = [entry for entry in own if entry.status is Status.ADDED]
-    deleted = [entry for entry in own if entry.status is Status.DELETED]
+    changed_files = {
+        (is_delete, status): [e for e in own if e.status is status and bool(e.file.get("content", 0)) is is_delete]
+        for is_delete in (False, True)
+        for status in (Status.ADDED, Status.DELETED)
+    }
+    added, deleted = changed_files[False, Status.ADDED], changed_files[False, Status.DELETED]
+    added_deletes, removed_deletes = changed_files[True, Status.ADDED], changed_files[True, Status.DELETED]
     said = {key: value for key, value in head.summary.items() if not key.startswith(("seriatim.", "partitions."))}
-    changed = len({_partition(entry) for entry in (*added, *deleted)} - {()})
+    assert {key: said.pop(key, None) for key in words} == words
+    changed = len({_partition(entry) for entry in own if entry.status is not Status.EXISTING} - {()})
     changed_count = said.pop("changed-partition-count", None)
     said.pop("partition-summaries-included", None)
     if changed_count is not None:
         assert changed_count == str(changed)
 
-    operation = ("overwrite" if added else "delete") if deleted else "append"
+    operation = operation or (("overwrite" if added else "delete") if deleted else "append")
     counted = {
         "added-data-files": len(added),
         "added-records": _rows(added),
-        "added-files-size": _size(added),
+        "added-files-size": _size([*added, *added_deletes]),
         "deleted-data-files": len(deleted),
         "deleted-records": _rows(deleted),
-        "removed-files-size": _size(deleted),
+        "removed-files-size": _size([*deleted, *removed_deletes]),
+        "added-delete-files": len(added_deletes),
+        "added-position-delete-files": len(added_deletes),
+        "added-position-deletes": _rows(added_deletes),
+        "removed-delete-files": len(removed_deletes),
+        "removed-position-delete-files": len(removed_deletes),
+        "removed-position-deletes": _rows(removed_deletes),
     }
     live = head.live.values()
     data = [entry for entry in live if not entry.file.get("content", 0)]

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -17,12 +16,16 @@ import pytest
 
 from assets.account_table import ACCOUNT_TABLE
 from assets.transactions import read_transactions
+from assets.transactions_table import TRANSACTIONS_TABLE
 from pipelines.generated_bank import generate_bank, write_bank
 from pipelines.instance import prepare_instance
+from pipelines.landing import arrivals, land
+from pipelines.main_job.fleet import command_of
 from pipelines.main_job.judge import judge
-from pipelines.main_job.plan import Posting, plan
-from pipelines.resources import CATALOG_URI, TRANSACTIONS, WAREHOUSE
-from seriatim.dagster import open_catalog
+from pipelines.main_job.plan import Run, posting_runs
+from pipelines.resources import CATALOG_URI, DELTA, WAREHOUSE
+from seriatim.dagster import ensure_namespace, open_catalog
+from seriatim.mirror import mirror
 from tests.code_location.gated import GATES, Plan
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -35,12 +38,12 @@ SEED = 1993
 
 @dataclass(frozen=True, slots=True)
 class _Bank:
-    """A bank's transactions, and a folder for its catalog, its table and its Dagster instance."""
+    """A bank's transactions, landed, and a folder for its catalog, its table and its Dagster instance."""
 
     home: Path
-    transactions: Path
+    delta: Path
 
-    def post(self, number: int, posting: Posting, gate: str | None) -> list[int]:
+    def post(self, number: int, posting: Run, gate: str | None) -> list[int]:
         """Launch a run, which is killed at the gate if one is named, and launch it again; return the exit codes."""
         gates = self.home / "gates" / str(number)
         gates.mkdir(parents=True)
@@ -54,38 +57,42 @@ class _Bank:
     def properties(self) -> dict[str, str]:
         return {"uri": f"sqlite:///{self.home}/catalog.db?timeout=60", "warehouse": f"file://{self.home}/warehouse"}
 
-    def _run(self, number: int, posting: Posting, gates: Path) -> int:
-        command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "tests.code_location.gated"]
-        command += ["--select", f'key:"bank/{posting.kind}"']
-        command += ["--partition-range", f"{posting.first_day}...{posting.last_day}"]
+    def _run(self, number: int, posting: Run, gates: Path) -> int:
+        command = command_of(posting, module="tests.code_location.gated")
         variables = {
             **os.environ,
-            TRANSACTIONS: str(self.transactions),
+            DELTA: str(self.delta),
             CATALOG_URI: self.properties()["uri"],
             WAREHOUSE: self.properties()["warehouse"],
             GATES: str(gates),
             "DAGSTER_HOME": str(self.home / "dagster"),
             "DAGSTER_DISABLE_TELEMETRY": "1",
         }
-        with (self.home / f"{number}-{posting.kind}.log").open("ab") as log:
+        with (self.home / f"{number}.log").open("ab") as log:
             return subprocess.run(command, cwd=ROOT, env=variables, stdout=log, stderr=log, check=False).returncode
 
 
 def _check(home: Path, transactions: Path, *, killed_share: float) -> int:
     """Post all of it, kill a seeded choice, and compare every balance; return how many runs were killed."""
-    bank, chance = _Bank(home, transactions), Random(SEED)
-    postings: Sequence[Posting] = plan(read_transactions(transactions), party=0)
+    bank, chance = _Bank(home, home / "bank_transactions"), Random(SEED)
+    parts = arrivals(read_transactions(transactions), seed=SEED)
+    postings = posting_runs(parts, party=0)
+    land(parts, bank.delta)
+    catalog = open_catalog("bank", **bank.properties(), properties={})
+    ensure_namespace(catalog, TRANSACTIONS_TABLE[:-1])
+    mirror(str(bank.delta), catalog, TRANSACTIONS_TABLE)
     gates = [chance.choice(["before", "after"]) if chance.random() < killed_share else None for _ in postings]
     prepare_instance(home / "dagster")
 
     with ThreadPoolExecutor(WORKERS) as pool:
         codes = list(pool.map(bank.post, range(len(postings)), postings, gates))
 
-    assert codes == [[0] if gate is None else [-signal.SIGKILL, 0] for gate in gates]
-    catalog = open_catalog("bank", **bank.properties(), properties={})
-    judgement = judge(catalog, ACCOUNT_TABLE, transactions)
-    assert judgement.is_serial, (judgement.verdict, judgement.never_landed)
-    kills = sum(gate is not None for gate in gates)
+    # A run that finds its versions posted, by the next run of its kind, comes to no gate.
+    assert all(each in ([0], [-signal.SIGKILL, 0]) for each in codes)
+    assert not any(len(each) > 1 for each, gate in zip(codes, gates, strict=True) if gate is None)
+    judgement = judge(catalog, ACCOUNT_TABLE, transactions, bank.delta)
+    assert judgement.is_serial, (judgement.verdict, judgement.never_posted)
+    kills = sum(len(each) > 1 for each in codes)
     print(f"{len(postings)} runs, {kills} killed, {judgement.verdict.accounts} accounts equal to the cent")
     return kills
 

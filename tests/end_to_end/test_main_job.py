@@ -22,7 +22,7 @@ from rich.console import Console
 from pipelines.generated_bank import generate_bank, write_bank
 from pipelines.main_job.conclude import Done, conclude
 from pipelines.main_job.judge import judge
-from pipelines.main_job.measure import Measured
+from pipelines.main_job.measure import Measured, Mirrored
 from pipelines.main_job.report import not_serial
 from seriatim.dagster import open_catalog
 
@@ -73,9 +73,13 @@ def test_overlapping_runs_leave_what_the_serial_oracle_says(
     assert job.returncode == 0, job.stdout + job.stderr
     assert "all 5 balances equal the serial oracle's" in job.stdout
     assert re.search(
-        r"^Audit: \d+ commits of bank.account and bank.conflicts, 0 anomalies\.$", job.stdout, re.MULTILINE
+        r"^Audit: \d+ commits of bank.account, bank.conflicts and bank.transactions, 0 anomalies\.$",
+        job.stdout,
+        re.MULTILINE,
     )
-    assert _figure(job.stdout, "runs") == _figure(job.stdout, "commits") == 14
+    assert _figure(job.stdout, "commits") == 14
+    assert _figure(job.stdout, "runs") == 14 + 4
+    assert _figure(job.stdout, "Delta versions") == 2
     assert _figure(job.stdout, "peak runs in flight") >= 4
     assert _figure(job.stdout, "conflicts met") >= 3
     assert _figure(job.stdout, "conflicts in bank.conflicts") == _figure(job.stdout, "conflicts met")
@@ -134,11 +138,11 @@ def test_the_verdict_names_what_differs(
     """A verdict that cannot fail would be worth nothing: one cent less in one account is enough."""
     home, file, _ = finished
     catalog = _catalog(home)
-    assert judge(catalog, ACCOUNT, file).is_serial
+    assert judge(catalog, ACCOUNT, file, home / "bank_transactions").is_serial
 
     with _taken_back(catalog):
         sabotage(catalog)
-        judgement = judge(catalog, ACCOUNT, file)
+        judgement = judge(catalog, ACCOUNT, file, home / "bank_transactions")
 
     assert not judgement.is_serial
     assert any(said in line for line in not_serial(judgement))
@@ -160,12 +164,13 @@ def test_an_anomaly_is_named_and_makes_the_verdict_red(
     home, file, _ = finished
     catalog, shown = _catalog(home), io.StringIO()
     console = Console(file=shown, width=200)
-    done = Done(Measured(14, 0, 6, 14, 17, 3, 100), runs=(), recorded=3, wall_s=1.0)
-    assert conclude(console, catalog, file, done, in_flight_min=4) == []
+    mirrored = Mirrored(4, 2, 0)
+    done = Done(Measured(14, 0, 6, 14, 17, 3, 100), mirrored, runs=(), recorded=3, wall_s=1.0)
+    assert conclude(console, catalog, file, home / "bank_transactions", done, in_flight_min=4) == []
 
     with _taken_back(catalog):
         sabotage(catalog)
-        problems = conclude(console, catalog, file, done, in_flight_min=4)
+        problems = conclude(console, catalog, file, home / "bank_transactions", done, in_flight_min=4)
 
     assert any(line.startswith(f"NOT clean: {said}") for line in problems), problems
     assert ", 1 anomalies." in shown.getvalue()

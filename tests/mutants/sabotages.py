@@ -11,6 +11,7 @@ SEES_LOST_REPLIES: Final = ("tests/contract/test_lost_reply.py", "tests/contract
 SEES_LEDGERS: Final = ("tests/contract/test_ledger_lookup.py", "tests/contract/test_ledger_fold.py")
 SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contract/test_serializable_changes.py")
 SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
+SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py", "tests/contract/test_writer_chain_manifests.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +354,48 @@ SABOTAGES: Final = (
         "return newest + 1",
         "return 0",
         "tests/contract/test_upkeep_expiry.py",
+    ),
+    _one(
+        "of a chain's own files the last snapshot's number is told",
+        "commit/manifest_files",
+        "added = [_added(file, snapshot_id, sequence_number) for file in contents.added]",
+        "added = [_added(file, snapshot_id, sequence_number + 1) for file in contents.added]",
+        *SEES_CHAINS,
+    ),
+    _one(
+        "the snapshots of a chain have one number",
+        "commit/new_snapshot",
+        "self._number += 1",
+        "pass",
+        *SEES_CHAINS,
+    ),
+    _one(
+        "a chain goes back in time",
+        "commit/new_snapshot",
+        "self._last_ms = max(self._last_ms, self._now_ms if step.at_ms is None else step.at_ms)",
+        "self._last_ms = self._now_ms if step.at_ms is None else step.at_ms",
+        *SEES_CHAINS,
+    ),
+    _one(
+        "a manifest of deletes in a chain says that it lists data",
+        "commit/delete_manifests",
+        'writer.metadata = {**writer.metadata, "content": "deletes"}',
+        "pass",
+        *SEES_CHAINS,
+    ),
+    _one(
+        "delete files of a chain are put into the newest partition spec",
+        "commit/manifests",
+        'return int(getattr(file, "spec_id", otherwise))',
+        "return otherwise",
+        *SEES_CHAINS,
+    ),
+    _one(
+        "each removal in a chain writes everything again",
+        "commit/manifests",
+        "contents.set_apart(later)",
+        "pass",
+        *SEES_CHAINS,
     ),
     _one(
         "commit_with_retry records the balance for the sum that it adds",

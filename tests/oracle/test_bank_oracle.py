@@ -7,6 +7,7 @@ import gzip
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -14,17 +15,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyiceberg.catalog.sql import SqlCatalog
 
 import oracle
 from assets.kinds import KINDS
 from assets.posting import post
 from assets.transactions import read_transactions
-from oracle.bank import Operation, missing, replay
+from oracle.bank import Operation, Unposted, missing, replay
+from oracle.entries import lost_on_the_way, read_delta, read_file
 from oracle.errors import DoubleApplyError, LineageError, OracleError, UnknownOperationError
 from oracle.lineage import bank_operations, landed_operation_ids
 from oracle.verdict import Difference, compare
 from pipelines.generated_bank import generate_bank, write_bank
+from pipelines.landing import arrivals, land
+from tests.oracle.days import batch_of, by_day, of_day
 
 DAY = date(1993, 1, 5)
 
@@ -37,7 +42,12 @@ def bank_file(folder: Path, *rows: str) -> Path:
 
 def all_operations(path: Path) -> list[Operation]:
     """List every posting of the file, day by day: what a bank without any overlap would do."""
-    return sorted(missing(path, ()), key=lambda operation: (operation.day, operation.kind))
+    never = sorted(missing(by_day(path), ()), key=lambda each: (each.version, each.kind))
+    return [Operation(each.kind, each.version - 1, each.version) for each in never]
+
+
+def days_of(operation: Operation) -> list[date]:
+    return [date.fromordinal(version) for version in range(operation.after + 1, operation.upto + 1)]
 
 
 def posted(path: Path, operations: Sequence[Operation]) -> dict[int, int]:
@@ -46,7 +56,7 @@ def posted(path: Path, operations: Sequence[Operation]) -> dict[int, int]:
     kinds = {kind.name: kind for kind in KINDS}
     balances = dict.fromkeys(transactions.account_ids(), 0)
     for operation in operations:
-        batch = transactions.of(kinds[operation.kind], [operation.day])
+        batch = batch_of(transactions, kinds[operation.kind], days_of(operation))
         balances.update(post(balances, batch).balances_minor)
     return balances
 
@@ -67,7 +77,7 @@ def test_each_rule_is_replayed_as_the_bank_states_it(tmp_path: Path) -> None:
     )
     operations = all_operations(path)
 
-    balances = [replay(path, operations[:count]) for count in range(len(operations) + 1)]
+    balances = [replay(by_day(path), operations[:count]) for count in range(len(operations) + 1)]
 
     assert [each[1] for each in balances[:6]] == [0, 10_000, 10_025, 9_975, 9_975, 0]
     assert balances[-1] == {1: 0, 2: -3, 3: -100}
@@ -77,24 +87,25 @@ def test_an_operation_without_transactions_changes_nothing(tmp_path: Path) -> No
     """A day without business lands, too."""
     path = bank_file(tmp_path, "1,1,1993-01-05,cash_deposit,100.00")
 
-    assert replay(path, [Operation("loan", DAY)]) == {1: 0}
+    assert replay(by_day(path), [of_day("loan", DAY)]) == {1: 0}
 
 
 def test_an_operation_replayed_twice_is_a_double_apply(tmp_path: Path) -> None:
-    """No serial order of runs applied once each has it twice; forced by a run, it is another operation."""
-    path = bank_file(tmp_path, "1,1,1993-01-05,cash_deposit,100.00")
-    once, forced = Operation("cash_deposit", DAY), Operation("cash_deposit", DAY, "r1")
+    """No serial order of runs applied once each has it twice, nor a part of it."""
+    arrivals = by_day(bank_file(tmp_path, "1,1,1993-01-05,cash_deposit,100.00"))
+    once, next_day = of_day("cash_deposit", DAY), of_day("cash_deposit", DAY + timedelta(days=1))
+    wider = Operation("cash_deposit", once.after - 5, once.upto)
 
-    assert replay(path, [once, forced]) == {1: 20_000}
-    for operations in ([once, once], [once, forced, forced]):
+    assert replay(arrivals, [next_day, once]) == replay(arrivals, [wider, next_day]) == {1: 10_000}
+    for operations in ([once, once], [once, wider], [wider, once], [wider, next_day, once]):
         with pytest.raises(DoubleApplyError):
-            replay(path, operations)
+            replay(arrivals, operations)
 
 
 def test_an_operation_of_no_kind_is_refused(tmp_path: Path) -> None:
     """What it did to the table is not known, so there is no verdict."""
     with pytest.raises(OracleError):
-        replay(bank_file(tmp_path), [Operation("bribe", DAY)])
+        replay(by_day(bank_file(tmp_path)), [of_day("bribe", DAY)])
 
 
 @pytest.mark.parametrize("amount", ["1.005", "NaN"])
@@ -103,11 +114,11 @@ def test_an_amount_that_is_no_number_of_cents_is_refused(tmp_path: Path, amount:
     path = bank_file(tmp_path, f"1,1,1993-01-05,cash_deposit,{amount}")
 
     with pytest.raises(OracleError):
-        replay(path, [])
+        replay(by_day(path), [])
 
 
 def test_what_never_landed_is_listed(tmp_path: Path) -> None:
-    """By kind and day; a forced posting is a posting, too."""
+    """By kind and version."""
     path = bank_file(
         tmp_path,
         "1,1,1993-01-05,cash_deposit,100.00",
@@ -115,9 +126,10 @@ def test_what_never_landed_is_listed(tmp_path: Path) -> None:
         "3,1,1993-01-06,loan,-1.00",
     )
 
-    landed = [Operation("cash_deposit", date(1993, 1, 6), "r1"), Operation("pension", DAY)]
+    landed = [of_day("cash_deposit", date(1993, 1, 6)), of_day("pension", DAY)]
 
-    assert missing(path, landed) == (Operation("cash_deposit", DAY), Operation("loan", date(1993, 1, 6)))
+    first, second = DAY.toordinal(), DAY.toordinal() + 1
+    assert missing(by_day(path), landed) == (Unposted("cash_deposit", first), Unposted("loan", second))
 
 
 def test_the_verdict_names_what_differs() -> None:
@@ -151,8 +163,8 @@ def test_a_planted_order_error_is_caught(tmp_path: Path, seed: int) -> None:
     swapped = list(landed)
     swapped[interest], swapped[deposit] = swapped[deposit], swapped[interest]
 
-    assert compare(replay(path, landed), actual).is_equal
-    verdict = compare(replay(path, swapped), actual)
+    assert compare(replay(by_day(path), landed), actual).is_equal
+    verdict = compare(replay(by_day(path), swapped), actual)
 
     assert verdict.differing
     touched = {row["account_id"] for row in _rows(path, landed[interest : deposit + 1])}
@@ -168,9 +180,9 @@ def test_the_smallest_order_error_is_caught(tmp_path: Path) -> None:
         "2,1,1993-01-05,percentage_interest,0.25",
         "3,2,1993-01-05,cash_deposit,3.00",
     )
-    deposit, interest = Operation("cash_deposit", DAY), Operation("percentage_interest", DAY)
+    deposit, interest = of_day("cash_deposit", DAY), of_day("percentage_interest", DAY)
 
-    verdict = compare(replay(path, [interest, deposit]), posted(path, [deposit, interest]))
+    verdict = compare(replay(by_day(path), [interest, deposit]), posted(path, [deposit, interest]))
 
     assert verdict.differing == (Difference(1, expected_minor=10_000, actual_minor=10_025),)
 
@@ -181,7 +193,7 @@ def test_a_planted_double_apply_in_the_table_is_caught(tmp_path: Path) -> None:
     write_bank(path, generate_bank(1, DAY, days=40, accounts=20, transactions=900))
     landed = all_operations(path)
 
-    verdict = compare(replay(path, landed), posted(path, [*landed, landed[0]]))
+    verdict = compare(replay(by_day(path), landed), posted(path, [*landed, landed[0]]))
 
     assert [each.account_id for each in verdict.differing] == sorted(
         {row["account_id"] for row in _rows(path, landed[:1])}
@@ -195,12 +207,12 @@ def test_a_planted_missing_operation_is_caught(tmp_path: Path) -> None:
     landed = all_operations(path)
     lost = landed.pop()
 
-    assert not compare(replay(path, [*landed, lost]), posted(path, landed)).is_equal
-    assert missing(path, landed) == (lost,)
+    assert not compare(replay(by_day(path), [*landed, lost]), posted(path, landed)).is_equal
+    assert missing(by_day(path), landed) == (Unposted(lost.kind, lost.upto),)
 
 
 def _rows(path: Path, operations: Sequence[Operation]) -> list[dict[str, Any]]:
-    wanted = {(operation.kind, operation.day) for operation in operations}
+    wanted = {(operation.kind, day) for operation in operations for day in days_of(operation)}
     return [row for row in read_transactions(path).table.to_pylist() if (row["kind"], row["date"]) in wanted]
 
 
@@ -306,9 +318,7 @@ def test_an_id_that_landed_twice_is_a_double_apply(tmp_path: Path, second: list[
         pytest.param(
             [snapshot(1, None, "a", commit="A"), snapshot(2, 1, "b", commit="A")], id="one commit, different operations"
         ),
-        pytest.param(
-            [{"snapshot-id": 1, "summary": {"seriatim.operation-ids": '"bank/loan|1993-01-05"'}}], id="not a list"
-        ),
+        pytest.param([{"snapshot-id": 1, "summary": {"seriatim.operation-ids": '"bank/loan@1"'}}], id="not a list"),
     ],
 )
 def test_a_history_that_is_not_whole_is_no_evidence(tmp_path: Path, snapshots: list[dict[str, Any]]) -> None:
@@ -318,22 +328,27 @@ def test_a_history_that_is_not_whole_is_no_evidence(tmp_path: Path, snapshots: l
 
 
 def test_operation_ids_are_read() -> None:
-    """Openings post nothing; a forced posting keeps the run that forced it."""
-    openings = ["bank/account|opening", "bank/accounts|run=r0", "bank/accounts|schedule=daily@1993-01-05"]
-    postings = ["bank/cash_deposit|1993-01-05", "bank/cash_deposit|1993-01-05|run=r1"]
+    """Openings post nothing; each posting goes on where the one of its kind before it has ended."""
+    postings = ["bank/cash_deposit@0", "bank/loan@4", "bank/cash_deposit@4", "bank/cash_deposit@5"]
 
-    assert bank_operations([*openings, *postings]) == (
-        Operation("cash_deposit", DAY),
-        Operation("cash_deposit", DAY, "r1"),
+    assert bank_operations(["bank/accounts@3", *postings, "bank/accounts@9"]) == (
+        Operation("cash_deposit", -1, 0),
+        Operation("loan", -1, 4),
+        Operation("cash_deposit", 0, 4),
+        Operation("cash_deposit", 4, 5),
     )
+
+
+@pytest.mark.parametrize("second", [3, 4])
+def test_a_posting_that_ends_before_another_is_a_double_apply(second: int) -> None:
+    """What it posted had been posted."""
+    with pytest.raises(DoubleApplyError):
+        bank_operations(["bank/loan@4", "bank/pension@1", f"bank/loan@{second}"])
 
 
 @pytest.mark.parametrize(
     "operation_id",
-    [
-        *("", "bank/loan", "bank/loan|yesterday", "bank/|1993-01-05", "loan|1993-01-05", "shop/loan|1993-01-05"),
-        *("bank/loan|1993-01-05|run=", "bank/loan|1993-01-05|r1", "bank/loan|1993-01-05|run=r1|run=r2"),
-    ],
+    ["", "bank/loan", "bank/loan@", "bank/loan@-1", "bank/loan@x", "bank/@1", "loan@1", "shop/loan@1", "bank/loan|1"],
 )
 def test_an_id_that_is_not_the_banks_is_refused(operation_id: str) -> None:
     """Left out in silence, it would make the oracle blind to what it did."""
@@ -343,25 +358,73 @@ def test_an_id_that_is_not_the_banks_is_refused(operation_id: str) -> None:
     assert caught.value.operation_id == operation_id
 
 
+# What arrives in a Delta table, read by the oracle alone.
+
+
+def landed(folder: Path) -> tuple[Path, Path]:
+    """Return a file and the Delta table in which it was landed."""
+    file = folder / "bank.csv"
+    write_bank(file, generate_bank(3, DAY, days=20, accounts=4, transactions=200))
+    land(arrivals(read_transactions(file), seed=3), folder / "delta")
+    return file, folder / "delta"
+
+
+def test_the_oracle_reads_each_version_of_a_delta_table(tmp_path: Path) -> None:
+    """What delta-rs says of the versions, one after another."""
+    file, delta = landed(tmp_path)
+
+    read = read_delta(delta)
+
+    assert list(read) == list(range(DeltaTable(str(delta)).version() + 1))
+    seen = 0
+    for version, entries in read.items():
+        rows = DeltaTable(str(delta), version=version).to_pyarrow_table()
+        seen += len(entries)
+        assert len(rows) == seen
+    assert lost_on_the_way(read_file(file), read) == ()
+
+
+def test_what_does_not_arrive_as_it_was_sent_is_named(tmp_path: Path) -> None:
+    """Not at all, twice, or with another amount."""
+    file, delta = landed(tmp_path)
+    read = read_delta(delta)
+    (first, *rest), twice = read[0], read[1][0]
+    other = replace(rest[0], amount=rest[0].amount + 1)
+
+    found = lost_on_the_way(read_file(file), {**read, 0: [other, *rest[1:]], 1: [*read[1], twice]})
+
+    assert found == tuple(sorted({first.trans_id, other.trans_id, twice.trans_id}))
+
+
+def test_a_delta_table_that_takes_something_away_is_no_evidence(tmp_path: Path) -> None:
+    """Nor one whose log is not whole."""
+    _, delta = landed(tmp_path)
+    DeltaTable(str(delta)).delete("account_id = 1")
+    with pytest.raises(OracleError, match="takes something away"):
+        read_delta(delta)
+    (delta / "_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(OracleError, match="version 0 is not in the log"):
+        read_delta(delta)
+
+
 def test_the_lineage_of_a_real_table_is_read(tmp_path: Path) -> None:
     """PyIceberg writes the metadata: an append, then overwrites of two snapshots each."""
     catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
     catalog.create_namespace("bank")
     rows = pa.table({"id": [1], "bal": [0]})
     table = catalog.create_table("bank.account", rows.schema)
-    first, second = (f"bank/cash_deposit|{DAY + timedelta(days=offset)}" for offset in range(2))
-    table.append(rows, snapshot_properties=_summary("A", "bank/account|opening"))
-    table.overwrite(rows, snapshot_properties=_summary("B", second, first))
-    table.overwrite(rows, snapshot_properties=_summary("C", "bank/loan|1993-01-05"))
+    table.append(rows, snapshot_properties=_summary("A", "bank/accounts@0"))
+    table.overwrite(rows, snapshot_properties=_summary("B", "bank/loan@3", "bank/cash_deposit@0"))
+    table.overwrite(rows, snapshot_properties=_summary("C", "bank/cash_deposit@3"))
 
     ids = landed_operation_ids(table.metadata_location)
     catalog.close()
 
     assert len(table.snapshots()) == 5
     assert bank_operations(ids) == (
-        Operation("cash_deposit", date(1993, 1, 6)),
-        Operation("cash_deposit", date(1993, 1, 5)),
-        Operation("loan", DAY),
+        Operation("loan", -1, 3),
+        Operation("cash_deposit", -1, 0),
+        Operation("cash_deposit", 0, 3),
     )
 
 

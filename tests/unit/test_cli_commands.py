@@ -96,6 +96,7 @@ def test_a_history_as_json(cli: Cli) -> None:
         "rows_added": 1,
         "rows_removed": 0,
         "sums": {"bal": 400},
+        "delta_versions": [],
         "engine": {"operation": "append", "records_added": 1, "records_deleted": 0},
     }
     assert foreign == {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 import run
@@ -55,9 +57,24 @@ def test_every_key_of_a_document_is_described(cli: Cli, arguments: tuple[str, ..
     assert {key for key in keys if f"`{key}`" not in DOCS} == set()
 
 
+def test_every_key_of_a_mirrors_documents_is_described(cli: Cli, tmp_path: Path) -> None:
+    for number in range(3):
+        deltalake.write_deltalake(tmp_path / "delta", pa.table({"i": [number]}), mode="append")
+    documents = [
+        cli.json("mirror", str(tmp_path / "delta"), "bank.mirror"),
+        *(cli.json("lookup", "bank.mirror", "--delta-version", version) for version in ("1", "9")),
+        cli.json("lookup", "bank.mirror", "--snapshot", "1"),
+    ]
+
+    keys = set(_keys(documents))
+
+    assert {"landed", "gap_from", "head_delta_version"} <= keys
+    assert {key for key in (*keys, "stood_for_by") if f"`{key}`" not in DOCS} == set()
+
+
 def test_every_exit_code_is_described() -> None:
     codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
 
-    assert codes == {1, 3, 4, 5, 6}
-    assert [code for code in (0, *codes, 2, 130) if f"| {code} |" not in DOCS] == []
-    assert [code for code in (0, *codes, 2, 130) if f"\n  {code:<4} " not in exit_codes.EXIT_CODES] == []
+    assert codes == {1, 3, 4, 5, 6, 130}
+    assert [code for code in (0, *codes, 2) if f"| {code} |" not in DOCS] == []
+    assert [code for code in (0, *codes, 2) if f"\n  {code:<4} " not in exit_codes.EXIT_CODES] == []

@@ -46,7 +46,8 @@ def test_every_recipe_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> Non
     """`python3 run.py` alone says what there is."""
     assert run.main([]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")] == [
-        *("demo", "dev", "test", "exhaustive", "contract", "check", "oracle", "mutants", "mutation", "soak", "lock")
+        *("demo", "dev", "test", "exhaustive", "contract", "check", "oracle", "mutants", "mutation", "soak", "bench"),
+        "lock",
     ]
 
 

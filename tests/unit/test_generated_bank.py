@@ -16,6 +16,7 @@ from assets.kinds import KINDS, kind_named
 from assets.posting import post
 from assets.transactions import Transactions, read_transactions
 from pipelines.generated_bank import generate_bank, write_bank
+from tests.oracle.days import batch_of
 
 FIRST_DAY = date(2026, 1, 1)
 
@@ -80,7 +81,7 @@ def test_every_kind_occurs(seed: int, days: int, accounts: int, transactions: in
 def test_every_account_opens_with_a_deposit_in_the_first_days(tmp_path: Path) -> None:
     """Otherwise interest and fees would meet empty accounts."""
     transactions = made(tmp_path)
-    openings = transactions.of(kind_named("cash_deposit"), transactions.days()[:3])
+    openings = batch_of(transactions, kind_named("cash_deposit"), transactions.days()[:3])
 
     assert openings.account_ids() == transactions.account_ids()
 
@@ -90,7 +91,7 @@ def test_interest_and_fee_come_at_each_months_end(tmp_path: Path) -> None:
     transactions = made(tmp_path)
 
     for name in ("percentage_interest", "balance_fee"):
-        batch = transactions.of(kind_named(name), transactions.days())
+        batch = transactions.of(kind_named(name))
         assert Counter(each.day for each in batch.transactions) == {date(2026, 1, 31): 120, date(2026, 2, 28): 120}
 
 
@@ -101,11 +102,11 @@ def test_some_standing_orders_are_refused_and_most_are_not(tmp_path: Path) -> No
     refused = 0
     for day in transactions.days():
         for kind in KINDS:
-            posting = post(balances, transactions.of(kind, [day]))
+            posting = post(balances, batch_of(transactions, kind, [day]))
             balances.update(posting.balances_minor)
             refused += len(posting.refused)
 
-    orders = len(transactions.of(kind_named("standing_order"), transactions.days()).transactions)
+    orders = len(transactions.of(kind_named("standing_order")).transactions)
     assert 0 < refused < orders / 2
 
 
@@ -116,7 +117,7 @@ def test_the_order_of_the_operations_matters(tmp_path: Path, seed: int) -> None:
     forwards, backwards = (dict.fromkeys(transactions.account_ids(), 0) for _ in range(2))
     for balances, kinds in ((forwards, KINDS), (backwards, KINDS[::-1])):
         for kind in kinds:
-            balances.update(post(balances, transactions.of(kind, transactions.days())).balances_minor)
+            balances.update(post(balances, transactions.of(kind)).balances_minor)
 
     differing = [account_id for account_id in forwards if forwards[account_id] != backwards[account_id]]
     assert len(differing) > 60
@@ -126,7 +127,7 @@ def test_two_neighbouring_jobs_of_one_day_do_not_commute(tmp_path: Path) -> None
     """The smallest order error there is, fee and interest of one day swapped, changes a balance by a cent or more."""
     transactions = made(tmp_path)
     interest, fee = (
-        transactions.of(kind_named(name), [date(2026, 1, 31)]) for name in ("percentage_interest", "balance_fee")
+        batch_of(transactions, kind_named(name), [date(2026, 1, 31)]) for name in ("percentage_interest", "balance_fee")
     )
     interest_first, fee_first = (dict.fromkeys(transactions.account_ids(), 1_234_567) for _ in range(2))
     for balances, batches in ((interest_first, (interest, fee)), (fee_first, (fee, interest))):

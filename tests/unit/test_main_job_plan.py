@@ -2,61 +2,70 @@
 
 from __future__ import annotations
 
-from datetime import date
-from pathlib import Path
+from collections.abc import Sequence
 
-from assets.transactions import Transactions, read_transactions
-from pipelines.main_job.plan import Posting, plan
+import pyarrow as pa
 
-HEADER = "trans_id,account_id,date,kind,amount\n"
+from pipelines.main_job.plan import Run, last_mirror_run, mirror_runs, posting_runs
 
-
-def _bank(path: Path, *rows: str) -> Transactions:
-    file = path / "bank.csv"
-    file.write_text(HEADER + "".join(f"{number},1,{row},1.00\n" for number, row in enumerate(rows)))
-    return read_transactions(file)
+KINDS = ("cash_deposit", "cash_withdrawal", "household", "loan", "insurance")
 
 
-def test_a_run_posts_one_kind_and_one_month_within_the_files_days(tmp_path: Path) -> None:
-    """The first and the last month are cut where the file begins and ends; a month without the kind has no run."""
-    kinds = ("cash_deposit", "cash_withdrawal", "household", "loan", "insurance")
-    rows = [f"1993-01-05,{kind}" for kind in kinds] + [f"1993-03-09,{kind}" for kind in kinds] + ["1993-02-10,loan"]
-
-    runs = plan(_bank(tmp_path, *rows), party=1)
-
-    spans = {(run.kind, run.first_day, run.last_day) for run in runs}
-    expected = {(kind, date(1993, 1, 5), date(1993, 1, 31)) for kind in kinds}
-    expected |= {(kind, date(1993, 3, 1), date(1993, 3, 9)) for kind in kinds}
-    expected |= {("loan", date(1993, 2, 1), date(1993, 2, 28))}
-    assert spans == expected
-    assert len(runs) == len(expected)
+def arrivals(*kinds: Sequence[str]) -> list[pa.Table]:
+    """What arrives, as far as the plan looks at it: the kinds of each version."""
+    return [pa.table({"kind": pa.array(each, pa.string())}) for each in kinds]
 
 
-def test_a_small_file_is_cut_into_days(tmp_path: Path) -> None:
-    """Two months of one kind would be two runs, which hardly overlap."""
-    days = [f"1993-01-{day:02}" for day in range(1, 10)]
-
-    runs = plan(_bank(tmp_path, *(f"{day},loan" for day in days)), party=4)
-
-    assert [run.first_day.isoformat() for run in runs] == days
-    assert all(run.first_day == run.last_day for run in runs)
+def steps(runs: Sequence[Run]) -> set[tuple[str, int]]:
+    return {(run.assets[0], run.config["upto"]) for run in runs}
 
 
-def test_the_opening_party_is_of_as_many_kinds_and_starts_first(tmp_path: Path) -> None:
-    """Runs of one kind would share an operation or wait for one another's start; the first ones are sure to overlap."""
-    kinds = ("cash_deposit", "cash_withdrawal", "household", "loan", "insurance")
-    rows = [f"1993-0{month}-05,{kind}" for month in (1, 2) for kind in kinds]
+def test_a_run_posts_one_kind_and_about_a_month() -> None:
+    """Of 10 weeks: two spans of as many versions as come in a month; a span without the kind has no run."""
+    parts = arrivals(*[KINDS] * 5, *[KINDS[:3]] * 5)
 
-    runs = plan(_bank(tmp_path, *rows), party=4)
+    runs = posting_runs(parts, party=1)
 
-    party = [run for run in runs if run.is_of_opening_party]
+    assert steps(runs) == {(f"bank/{kind}", 4) for kind in KINDS} | {(f"bank/{kind}", 9) for kind in KINDS[:3]}
+    assert len(runs) == len(steps(runs))
+
+
+def test_everything_is_posted_by_the_last_run_of_its_kind() -> None:
+    """Whatever the number of versions, the last span ends with the last version that has the kind, or later."""
+    for count in range(1, 60):
+        runs = posting_runs(arrivals(*[KINDS] * count), party=4)
+
+        assert {f"bank/{kind}" for kind in KINDS} == {asset for asset, upto in steps(runs) if upto == count - 1}
+
+
+def test_few_arrivals_are_posted_one_by_one() -> None:
+    """Two spans of one kind would be two runs, which hardly overlap."""
+    runs = posting_runs(arrivals(*[["loan"]] * 9), party=4)
+
+    assert [run.config["upto"] for run in runs] == list(range(9))
+
+
+def test_the_opening_party_starts_first_and_two_of_it_share_a_kind() -> None:
+    """Those two post ranges that overlap; the others are of other kinds, so that all are sure to meet."""
+    runs = posting_runs(arrivals(*[KINDS] * 10), party=4)
+
+    party = [run for run in runs if run.party]
     assert list(runs[:4]) == party
-    assert len({run.kind for run in party}) == 4
-    assert len(runs) == len({(run.kind, run.first_day) for run in runs}) == 10
+    assert len({run.assets for run in party}) == 3
+    assert len(runs) == len(steps(runs)) == 10
 
 
-def test_a_lone_kind_has_nobody_to_meet(tmp_path: Path) -> None:
+def test_a_lone_run_has_nobody_to_meet() -> None:
     """A run that waits for others that never come would fail."""
-    runs = plan(_bank(tmp_path, "1993-01-01,loan"), party=4)
+    runs = posting_runs(arrivals(["loan"]), party=4)
 
-    assert runs == (Posting("loan", date(1993, 1, 1), date(1993, 1, 1)),)
+    assert [(run.assets, run.party) for run in runs] == [(("bank/loan",), None)]
+
+
+def test_mirror_runs_race_and_the_last_one_opens_the_accounts() -> None:
+    """In batches of few versions, so that they take turns."""
+    racing, last = mirror_runs(3), last_mirror_run()
+
+    assert {(run.assets, run.party) for run in racing} == {(("bank/transactions",), "mirror")}
+    assert len({run.label for run in (*racing, last)}) == 4
+    assert (last.assets, last.party) == (("bank/transactions", "bank/accounts"), None)

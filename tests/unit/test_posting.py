@@ -15,10 +15,11 @@ from assets.errors import PostingOverflowError, UnknownAccountError
 from assets.kinds import KINDS, kind_named
 from assets.posting import post
 from assets.transactions import read_transactions
-from oracle.bank import Operation, missing, replay
+from oracle.bank import Operation, replay
 from oracle.verdict import compare
 from pipelines.generated_bank import generate_bank, write_bank
 from seriatim.errors import SeriatimError
+from tests.oracle.days import batch_of, by_day, of_day
 
 PATH = Path("bank.csv")
 DAY = date(1993, 1, 5)
@@ -105,7 +106,7 @@ def test_an_account_without_a_balance_is_an_error() -> None:
     with pytest.raises(UnknownAccountError) as caught:
         post({1: 100}, batch("loan", (1, 1, -70), (2, 6, -60)))
 
-    assert (caught.value.path, caught.value.row, caught.value.account_id) == (PATH, 2, 6)
+    assert (caught.value.place, caught.value.row, caught.value.account_id) == (PATH, 2, 6)
 
 
 @pytest.mark.parametrize(("balance", "amount"), [(2**63 - 100, 100), (-(2**63) + 100, -101)])
@@ -115,7 +116,7 @@ def test_a_balance_beyond_int64_is_an_error(balance: int, amount: int) -> None:
         post({1: balance - 5}, batch("transfer_in", (7, 1, 5), (8, 1, amount)))
 
     assert isinstance(caught.value, SeriatimError)
-    assert (caught.value.path, caught.value.row, caught.value.trans_id) == (PATH, 2, 8)
+    assert (caught.value.place, caught.value.row, caught.value.trans_id) == (PATH, 2, 8)
     assert (caught.value.account_id, caught.value.balance_minor, caught.value.change_minor) == (1, balance, amount)
 
 
@@ -145,9 +146,9 @@ def test_posting_agrees_with_the_oracle_in_any_order(tmp_path: Path, seed: int) 
 
     balances = dict.fromkeys(transactions.account_ids(), 0)
     for kind, days in runs:
-        balances.update(post(balances, transactions.of(kind, days)).balances_minor)
+        balances.update(post(balances, batch_of(transactions, kind, days)).balances_minor)
 
-    expected = replay(path, [Operation(kind.name, day) for kind, days in runs for day in days])
+    expected = replay(by_day(path), [of_day(kind.name, day) for kind, days in runs for day in days])
     assert compare(expected, balances).is_equal
 
 
@@ -157,9 +158,11 @@ def test_posting_the_real_bank_year_agrees_with_the_oracle() -> None:
     transactions = read_transactions(str(REAL))
     balances = dict.fromkeys(transactions.account_ids(), 0)
     for kind in transactions.kinds():
-        balances.update(post(balances, transactions.of(kind, transactions.days())).balances_minor)
+        balances.update(post(balances, transactions.of(kind)).balances_minor)
 
-    verdict = compare(replay(str(REAL), missing(str(REAL), ())), balances)
+    arrivals = by_day(str(REAL))
+    whole = [Operation(kind.name, -1, max(arrivals)) for kind in transactions.kinds()]
+    verdict = compare(replay(arrivals, whole), balances)
 
     assert verdict.is_equal
     assert verdict.accounts == 1_139

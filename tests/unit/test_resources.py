@@ -8,14 +8,16 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from deltalake import DeltaTable
 
-from pipelines.resources import BankCatalog, TransactionsFile
+from assets.errors import TransactionsError
+from pipelines.resources import BankCatalog, TransactionsDelta
 from seriatim.dagster import CatalogOpenError, IcebergCatalog
 
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("SERIATIM_TRANSACTIONS", "SERIATIM_CATALOG_URI", "SERIATIM_WAREHOUSE"):
+    for name in ("SERIATIM_DELTA", "SERIATIM_TRANSACTIONS", "SERIATIM_CATALOG_URI", "SERIATIM_WAREHOUSE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -26,29 +28,42 @@ def test_without_settings_everything_is_under_the_working_directory(workplace: P
     catalog = BankCatalog().load()
 
     assert catalog.properties["warehouse"] == f"file://{workplace}/.seriatim/warehouse"
-    assert TransactionsFile().path() == workplace / ".seriatim" / "bank.parquet"
+    assert TransactionsDelta().uri() == str(workplace / ".seriatim" / "bank_transactions")
     assert sorted(path.name for path in (workplace / ".seriatim").iterdir()) == [
-        *("bank.parquet", "catalog.db", "warehouse")
+        *("bank.parquet", "bank_transactions", "catalog.db", "warehouse")
     ]
 
 
-def test_a_generated_bank_is_written_once(workplace: Path) -> None:
-    """Runs that start later read the bytes that the first one read."""
-    first = TransactionsFile().path()
-    before = first.stat().st_mtime_ns
+def test_a_bank_is_landed_once(workplace: Path) -> None:
+    """Runs that start later find the versions that the first one found."""
+    first = TransactionsDelta().uri()
+    before = sorted(Path(first).rglob("*"))
 
-    assert TransactionsFile().path() == first
-    assert first.stat().st_mtime_ns == before
+    assert TransactionsDelta().uri() == first
+    assert sorted(Path(first).rglob("*")) == before
+
+
+def test_a_file_that_is_named_is_what_is_landed(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot be used leaves nothing behind."""
+    file = workplace / "mine.csv"
+    monkeypatch.setenv("SERIATIM_TRANSACTIONS", str(file))
+    with pytest.raises(TransactionsError):
+        TransactionsDelta().uri()
+    assert not (workplace / ".seriatim").exists()
+
+    file.write_text("trans_id,account_id,date,kind,amount\n7,1,1993-01-05,pension,10.00\n")
+
+    assert DeltaTable(TransactionsDelta().uri()).to_pyarrow_table()["trans_id"].to_pylist() == [7]
 
 
 def test_the_environment_is_read_when_a_run_asks(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Definitions that were loaded before it was set obey it."""
-    transactions, catalog = TransactionsFile(), BankCatalog()
-    monkeypatch.setenv("SERIATIM_TRANSACTIONS", str(workplace / "mine.csv"))
+    transactions, catalog = TransactionsDelta(), BankCatalog()
+    monkeypatch.setenv("SERIATIM_DELTA", "s3://bank/transactions")
     monkeypatch.setenv("SERIATIM_CATALOG_URI", f"sqlite:///{workplace}/mine.db")
     monkeypatch.setenv("SERIATIM_WAREHOUSE", f"file://{workplace}/mine")
 
-    assert transactions.path() == workplace / "mine.csv"
+    assert transactions.uri() == "s3://bank/transactions"
     assert catalog.load().properties["warehouse"] == f"file://{workplace}/mine"
     assert (workplace / "mine.db").exists()
     assert not (workplace / ".seriatim").exists()

@@ -49,7 +49,7 @@ def parquet_file(folder: Path, **columns: pa.Array) -> Path:
 def refusal(path: Path) -> TransactionsError:
     with pytest.raises(TransactionsError) as caught:
         read_transactions(path)
-    assert caught.value.path == path
+    assert caught.value.place == path
     return caught.value
 
 
@@ -198,10 +198,10 @@ def test_a_file_without_rows_has_no_transactions(tmp_path: Path) -> None:
     transactions = read_transactions(csv_file(tmp_path))
 
     assert (transactions.account_ids(), transactions.days(), transactions.kinds()) == ((), (), ())
-    assert transactions.of(kind_named("loan"), [date(1993, 1, 5)]).transactions == ()
+    assert transactions.of(kind_named("loan")).transactions == ()
 
 
-def test_a_batch_holds_one_kind_of_some_days_in_posting_order(tmp_path: Path) -> None:
+def test_a_batch_holds_one_kind_in_posting_order(tmp_path: Path) -> None:
     """By day, then by id, whatever the order in the file; each with the row that it stands in."""
     path = csv_file(
         tmp_path,
@@ -209,13 +209,13 @@ def test_a_batch_holds_one_kind_of_some_days_in_posting_order(tmp_path: Path) ->
         "5,2,1993-01-05,pension,2.00",
         "3,2,1993-01-05,loan,-3.00",
         "4,1,1993-01-05,pension,4.00",
-        "1,1,1993-01-07,pension,5.00",
+        "1,1,1993-01-07,loan,-5.00",
     )
     transactions = read_transactions(path)
 
-    batch = transactions.of(kind_named("pension"), [date(1993, 1, 6), date(1993, 1, 5), date(1993, 1, 6)])
+    batch = transactions.of(kind_named("pension"))
 
-    assert batch.path == path
+    assert batch.place == path
     assert batch.kind == kind_named("pension")
     assert batch.account_ids() == (1, 2)
     assert batch.transactions == (
@@ -441,13 +441,13 @@ def test_an_unknown_account_is_named_with_its_first_row(tmp_path: Path) -> None:
     path = csv_file(
         tmp_path, "9,1,1993-01-05,pension,1.00", "8,5,1993-01-06,pension,1.00", "2,4,1993-01-05,pension,1.00"
     )
-    batch = read_transactions(path).of(kind_named("pension"), [date(1993, 1, 5), date(1993, 1, 6)])
+    batch = read_transactions(path).of(kind_named("pension"))
 
     require_accounts(batch, {1, 4, 5})
     with pytest.raises(UnknownAccountError) as caught:
         require_accounts(batch, {1})
 
-    assert (caught.value.path, caught.value.row, caught.value.account_id) == (path, 2, 5)
+    assert (caught.value.place, caught.value.row, caught.value.account_id) == (path, 2, 5)
     assert caught.value.problem is Problem.UNKNOWN_ACCOUNT
 
 
@@ -511,7 +511,7 @@ class TestRealBankYear:
         transactions = read_transactions(str(REAL))
 
         for kind in transactions.kinds():
-            batch = transactions.of(kind, transactions.days())
+            batch = transactions.of(kind)
             assert sum(each.amount_minor for each in batch.transactions) == totals[kind.name] * 100
 
     def test_the_recorded_balances_are_near_the_plain_sums(self) -> None:

@@ -1,0 +1,25 @@
+"""A Delta table and a place for its mirror, for each test its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mirror.hand_table import HandTable
+from tests.mirror.targets import Target
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> HandTable:
+    """A Delta table of one version, without rows."""
+    return HandTable(tmp_path / "delta")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Target]:
+    """A catalog whose table is still to be made."""
+    target = Target(tmp_path / "ice")
+    yield target
+    target.close()
