@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestEntry, ManifestFile
 
+from seriatim.commit import private
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -34,7 +36,7 @@ class LiveEntries:
         """Return what the manifest lists."""
         known = self._known.get(manifest.manifest_path)
         if known is None:
-            known = Listed.of(manifest.fetch_manifest_entry(self._io, discard_deleted=True))
+            known = Listed.of(private.read_manifest(self._io, manifest))
             self.remember(manifest, known)
         return known
 

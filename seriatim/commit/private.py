@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 import uuid
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -15,8 +16,8 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 import pyarrow as pa
-from pyiceberg.avro.decoder import new_decoder
-from pyiceberg.avro.file import META_SCHEMA, AvroFile, AvroFileHeader
+from pyiceberg.avro.decoder import StreamingBinaryDecoder, new_decoder
+from pyiceberg.avro.file import META_SCHEMA, SYNC_SIZE, AvroFile, AvroFileHeader, Block
 from pyiceberg.avro.reader import Reader
 from pyiceberg.avro.resolver import construct_reader, resolve_reader
 from pyiceberg.catalog import Catalog
@@ -64,6 +65,9 @@ _MANIFEST: Final[_Form] = (
     {-1: ManifestEntry, 2: DataFile},
     {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
 )
+
+
+_READS_DOUBLES: Final = new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1
 
 
 def check_schema(metadata: TableMetadata, schema: pa.Schema) -> None:
@@ -121,7 +125,12 @@ class _KnownAvroFile(AvroFile[D]):
     """An Avro file of which PyIceberg works out how to read it once for each schema, and not for each file.
 
     Of a small file that takes longer than all the rest, and the thousands of a history have a handful of schemas.
+
+    Partition values that are doubles are read as what they are. PyIceberg's fast decoder narrows them to floats up to
+    0.12.0 (iceberg-python#3808), so that whoever carries such an entry over to another manifest would change it.
     """
+
+    is_narrowed = False  # whether the fast decoder would narrow something in it
 
     def __enter__(self) -> _KnownAvroFile[D]:
         with self.input_file.open() as stream:
@@ -131,7 +140,20 @@ class _KnownAvroFile(AvroFile[D]):
             raise ValueError("it says nothing of its schema")
         is_list = self.read_schema is _LIST[0]
         self.schema, self.reader = known_reader(self.header.meta["avro.schema"], is_list=is_list)
+        self.is_narrowed = not _READS_DOUBLES and '"double"' in self.header.meta["avro.schema"]
         return self
+
+    def _read_block(self) -> int:
+        """Begin the next block, as PyIceberg does, but with the decoder that leaves doubles as they are if need be."""
+        if not self.is_narrowed:
+            return super()._read_block()
+        if self.block and (sync := self.decoder.read(SYNC_SIZE)) != self.header.sync:
+            raise ValueError(f"expected sync bytes {self.header.sync!r}, but got {sync!r}")
+        count, content = self.decoder.read_int(), self.decoder.read_bytes()
+        if codec := self.header.compression_codec():
+            content = codec.decompress(content)
+        self.block = Block(reader=self.reader, block_records=count, block_decoder=StreamingBinaryDecoder(content))
+        return count
 
 
 @lru_cache(maxsize=64)

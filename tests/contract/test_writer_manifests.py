@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyiceberg
 import pytest
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.manifest import DATA_FILE_TYPE, DEFAULT_READ_VERSION, DataFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DoubleType, LongType, NestedField
 
 from seriatim.commit import Append, Change, Delete, NoChange, Rewrite
 from seriatim.errors import InvalidChangeError
@@ -228,3 +233,24 @@ def _upgrade_to_version_3(bank: Bank) -> None:
     with bank.rival() as catalog:
         catalog.drop_table(bank.identifier)
         catalog.register_table(bank.identifier, upgraded)
+
+
+def test_the_partition_value_of_a_double_stays_what_it_is_however_often_it_is_carried_over(empty_bank: Bank) -> None:
+    """PyIceberg up to 0.12.0 reads it rounded to a float, and would write that: engines would look for 0.1 in vain."""
+    schema = Schema(NestedField(1, "id", LongType(), required=True), NestedField(2, "rate", DoubleType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "rate"))
+    bank = empty_bank.create([], schema=schema, spec=spec)
+    for number in range(5):
+        row = pa.table(
+            {"id": pa.array([number], pa.int64()), "rate": [0.1 + number]}, schema=bank.table().schema().as_arrow()
+        )
+        call(bank, lambda base, row=row: Append(row))
+
+    table = bank.table()
+    head = table.current_snapshot()
+    assert head is not None
+    listed = [
+        entry for each in head.manifests(table.io) for entry in fastavro.reader(path_of(each.manifest_path).open("rb"))
+    ]
+    assert {entry["data_file"]["partition"]["rate"] for entry in listed} == {0.1 + number for number in range(5)}
+    assert Status.EXISTING in {entry["status"] for entry in listed}
