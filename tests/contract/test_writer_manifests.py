@@ -249,7 +249,7 @@ def test_the_partition_value_of_a_double_stays_what_it_is_however_often_it_is_ca
     table = bank.table()
     head = table.current_snapshot()
     assert head is not None
-    listed = [
+    listed: list[Any] = [
         entry for each in head.manifests(table.io) for entry in fastavro.reader(path_of(each.manifest_path).open("rb"))
     ]
     assert {entry["data_file"]["partition"]["rate"] for entry in listed} == {0.1 + number for number in range(5)}
