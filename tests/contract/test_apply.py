@@ -93,6 +93,21 @@ def test_a_conflict_is_told_at_once_with_who_won(bank: Bank) -> None:
     assert (conflict.winner.run_id, conflict.winner.operation_ids) == ("rival-run", ("rival-operation",))
 
 
+def test_of_several_that_came_in_between_the_first_is_the_winner(bank: Bank) -> None:
+    """It is the one that the base could have been, had the loser been quicker."""
+
+    def rivals() -> None:
+        for name in ("first", "second", "third"):
+            call(bank, Deposit(5), name)
+
+    receipt = call(bank, Deposit(10, rivals), "ours")
+
+    (conflict,) = receipt.conflicts
+    assert conflict.winner is not None
+    assert conflict.winner.operation_ids == ("first",)
+    assert conflict.actual_snapshot_id == receipt.base_snapshot_id != conflict.winner.snapshot_id
+
+
 def test_a_conflict_without_a_new_snapshot_has_no_winner(bank: Bank) -> None:
     """A schema change makes no snapshot, and yet the base is no longer what was read."""
     told = Told()
