@@ -20,6 +20,7 @@ GAP_FROM: Final = "delta-gap-from"
 
 MIRROR_OF: Final = "seriatim.mirror-of"
 """The property by which a mirror is known before its first version has landed: the Delta table's id."""
+MIRROR_ROOT: Final = "seriatim.mirror-root"  # Where the Delta table is, as its files are called in the mirror.
 
 
 def delta_version(snapshot: Snapshot) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 
+from seriatim.commit.mirrors import MIRROR_OF, MIRROR_ROOT
 from seriatim.errors import DeltaLogError, HistoryGapError, SourceMismatchError
 from seriatim.mirror.delta.actions import DeletionVector, Metadata, Protocol, State
 from seriatim.mirror.delta.log import DeltaLog
@@ -36,17 +37,21 @@ class Backlog:
         """Whether a mirror at that version (None: empty) lacks any."""
         return (-1 if version is None else version) < self.goal
 
-    def require_source(self, table: str, at: Mirrored | None, made_for: str | None) -> None:
-        """Refuse to go on with the mirror of another Delta table, or of one that has been set back.
+    def require_source(self, table: str, at: Mirrored | None, properties: Mapping[str, str]) -> None:
+        """Refuse to go on with the mirror of another Delta table, of one that has been set back, or of one elsewhere.
 
-        `made_for` is the id of the Delta table that the mirror was made for, which alone tells as long as it is empty.
+        A file is known by its location: a table that is reached by another address, even through a link, has others.
+        The mirror's `properties` say what it was made for, which alone tells as long as it is empty.
 
         Raises:
             SourceMismatchError: it is.
         """
-        reason = self._made_for_another(made_for) if at is None else self._at_odds(at)
+        remedy = "If another Delta table was put in its place, start over (start_over=, --start-over)."
+        reason = self._made_for_another(properties.get(MIRROR_OF)) if at is None else self._at_odds(at)
+        if reason is None and properties.get(MIRROR_ROOT, self.log.root) != self.log.root:
+            reason = f"it knows the files below {properties[MIRROR_ROOT]}, and now they are below {self.log.root}"
+            remedy = "Give the address as it was, or start over (start_over=, --start-over)."
         if reason is not None:
-            remedy = "If another Delta table was put in its place, start over (start_over=, --start-over)."
             raise SourceMismatchError(table, source=self.source, reason=reason, remedy=remedy)
 
     def _made_for_another(self, made_for: str | None) -> str | None:

@@ -15,7 +15,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import Identifier
 
 from seriatim.commit.lineage import walk
-from seriatim.commit.mirrors import MIRROR_OF
+from seriatim.commit.mirrors import MIRROR_OF, MIRROR_ROOT
 from seriatim.commit.retention import GC_ENABLED
 from seriatim.errors import SourceMismatchError
 from seriatim.locations import Place
@@ -44,7 +44,7 @@ def create(
         NoSuchNamespaceError: the namespace is not there.
         SourceMismatchError: its place and the Delta table's would lie one within the other.
     """
-    said = {**_PROPERTIES, **properties, MIRROR_OF: table_id}
+    said = {**_PROPERTIES, **properties, MIRROR_OF: table_id, MIRROR_ROOT: log.root}
     require_apart(str(identifier), location, said, log)
     try:
         table = catalog.create_table(identifier, Schema(), location=location, properties=said)

@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from seriatim.commit import Receipt, mirrors, residue, summary
+from seriatim.commit import Receipt, residue, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.loop import Ready, Settings
@@ -119,7 +119,7 @@ class MirrorWork:
 
     def _planned(self, table: Table) -> _Batch | None:
         at = target.mirrored_at(table, self.backlog.source)
-        self.backlog.require_source(target.name_of(table), at, table.properties.get(mirrors.MIRROR_OF))
+        self.backlog.require_source(target.name_of(table), at, table.properties)
         self.version = at.version if at else None
         if not self.backlog.has_more(self.version):
             return None

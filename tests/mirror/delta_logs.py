@@ -155,7 +155,7 @@ def replayed(log: DeltaLog, start: State | None, upto: int) -> set[FileKey]:
 def real_tables() -> list[Path]:
     """Return the folders of Delta tables that other programs wrote, none where there are none to be had."""
     where = os.environ.get("SERIATIM_DELTA_TABLES")
-    return sorted(log.parent for log in Path(where).glob("**/_delta_log")) if where else []
+    return sorted(log.parent for log in Path(where).resolve().glob("**/_delta_log")) if where else []
 
 
 needs_real_tables = pytest.mark.skipif(

@@ -21,6 +21,7 @@ from seriatim.errors import (
     SourceMismatchError,
     UnsupportedFeatureError,
 )
+from seriatim.mirror import mirror
 from tests.mirror.delta_logs import METADATA, write_commit
 from tests.mirror.hand_table import HandTable
 from tests.mirror.targets import Target, assert_mirrors, history, ids_at, versions
@@ -295,3 +296,19 @@ def assert_closed(target: Target, source: HandTable, gap_from: int | None, expec
     for snapshot, version in zip(snapshots, numbers, strict=True):
         assert version is not None
         assert ids_at(table, snapshot) == source.ids(version)
+
+
+def test_a_table_that_is_reached_by_another_address_is_refused(
+    tmp_path: Path, target: Target, source: HandTable
+) -> None:
+    """A file is known by its location: what is removed under another would stay in the mirror."""
+    target.mirror(source, upto=1)
+    link = tmp_path / "link"
+    link.symlink_to(source.uri, target_is_directory=True)
+
+    with refused(target) as errors:
+        mirror(str(link), target.connect(), target.identifier)
+    assert f"now they are below {link}" in str(errors[0])
+
+    target.mirror(source)
+    assert_mirrors(target, source)
