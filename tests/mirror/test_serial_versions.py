@@ -174,7 +174,7 @@ def test_however_it_is_mirrored_the_history_is_the_same(
         check(operations, seed, Path(folder))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @sequences
 def test_however_many_sequences_are_tried(operations: list[Callable[[HandTable, Draw], None]], seed: int) -> None:
