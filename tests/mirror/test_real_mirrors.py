@@ -50,7 +50,7 @@ EXPECTED = {
     "cdf-table-with-cdc-and-dvs": Expected(last=25),
     "checkpoint-cdf-table": Expected(first=3, last=5),
     "checkpoint-v2-table": Expected(last=9),
-    "checkpoint_with_partitions": Expected(last=None, refusal=DeltaLogError, says="does not say how many rows"),
+    "checkpoint_with_partitions": Expected(last=None, refusal=DeltaLogError, says="must say how many rows it has"),
     "checkpoints": Expected(last=12, has_files=False),
     "checkpoints_vacuumed": Expected(first=5, last=12, has_files=False),
     "delta-0.2.0": Expected(last=3),
