@@ -100,9 +100,12 @@ class MirrorWork:
         self._pin = None
 
     def landed(self, receipt: Receipt) -> Sequence[tuple[Mirrored, int]]:
-        """Return the versions of the batch that has landed, each with its snapshot; the next goes on from there."""
+        """Return the versions of the batch that has landed, each with its snapshot; the next goes on from there.
+
+        After several attempts the table is read anew: the one that landed may have written other delete files.
+        """
         assert self._batch is not None
-        self._live = Live(receipt.snapshot_ids[-1], self._batch.plan.files)
+        self._live = Live(receipt.snapshot_ids[-1], self._batch.plan.files) if receipt.attempts == 1 else None
         said = [planned.mirrored for planned in self._batch.planned]
         self.version = said[-1].version
         return list(zip(said, receipt.snapshot_ids, strict=True))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.table.update import SetCurrentSchemaUpdate
+from pyiceberg.types import StringType
 
 from tests.faults.catalog import Fault, Landing
 from tests.mirror.hand_table import HandTable
@@ -151,3 +153,29 @@ def test_properties_that_expire_with_each_commit_leave_the_mirror_exact(target: 
     assert versions(table)[-2:] == [6, 7]
     assert versions(table) == list(range(8 - len(versions(table)), 8))
     assert ids_at(table, history(table)[-1]) == source.ids(7)
+
+
+def test_of_two_attempts_the_run_goes_on_with_the_files_of_the_one_that_landed(
+    target: Target, source: HandTable
+) -> None:
+    """The table took another form and its old one again, so that the first attempt could land after the second began."""
+    target.mirror(source, upto=2)
+
+    def take_another_form() -> None:
+        with target.changing() as table, table.update_schema() as update:
+            update.add_column("note", StringType())
+
+    def take_the_old_form() -> None:
+        with target.changing() as table:
+            table.catalog.commit_table(table, (), (SetCurrentSchemaUpdate(schema_id=forms[0]),))
+
+    forms = [target.table().metadata.current_schema_id]
+    catalog = target.interposing(lambda: None, take_the_old_form)
+    late = CommitStateUnknownException("reported by the double")
+    catalog.fail(Fault(late, Landing.BEFORE_NEXT_COMMIT, take_another_form))
+
+    receipt = target.mirror(source, catalog, batch=1)
+
+    assert (catalog.landed_late, catalog.script_is_done) == (1, True)
+    assert_mirrors(target, source)
+    assert [landed.version for landed in receipt.landed] == list(range(3, 8))
