@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -30,6 +31,7 @@ from seriatim.commit.loop import ANY_BASE, Call, Ready, Settings
 from seriatim.commit.pin import Pin
 from seriatim.commit.position_deletes import position_delete_file
 from seriatim.commit.submission import submit_steps
+from tests.faults.avro_files import Written
 from tests.faults.bank import Bank
 from tests.faults.clock import ManualClock
 
@@ -252,3 +254,22 @@ def rows_at(table: Table, snapshot_id: int) -> list[dict[str, Any]]:
     """Return the rows of a snapshot as PyIceberg has them, by id."""
     rows: list[dict[str, Any]] = table.scan(snapshot_id=snapshot_id).to_arrow().to_pylist()
     return sorted(rows, key=lambda row: row["id"])
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    """A story whose files lie in a folder of their own."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    return Story(folder)
+
+
+@pytest.fixture
+def target(empty_bank: Bank) -> Bank:
+    """A table of the story's first form, without a snapshot."""
+    return empty_bank.create((), schema=SCHEMA)
+
+
+def written(bank: Bank) -> Written:
+    """Return what the table consists of now, read without PyIceberg."""
+    return Written.at(bank.table().metadata_location)

@@ -33,28 +33,12 @@ from tests.contract.chain_support import (
     land,
     land_in_batches,
     rows_at,
+    written,
 )
 from tests.contract.writer_checks import check_inspection, check_snapshot
 from tests.faults.avro_files import Status, Written
 from tests.faults.bank import Bank
 from tests.faults.rest_server import Backing, RestServer
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> Story:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    return Story(folder)
-
-
-@pytest.fixture
-def target(empty_bank: Bank) -> Bank:
-    """A table of the story's first form, without a snapshot."""
-    return empty_bank.create((), schema=SCHEMA)
-
-
-def written(bank: Bank) -> Written:
-    return Written.at(bank.table().metadata_location)
 
 
 def check_story(bank: Bank, story: Story, ids: list[int]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +12,8 @@ from pyiceberg.table.snapshots import Operation
 from seriatim.commit.chain import Step
 from seriatim.commit.new_snapshot import write_snapshots
 from seriatim.commit.recorder import RecordingFileIO
-from tests.contract.chain_support import SCHEMA, Story, data_file, land, land_in_batches
-from tests.faults.avro_files import Written
+from tests.contract.chain_support import Story, data_file, land, land_in_batches, written
 from tests.faults.bank import Bank
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> Story:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    return Story(folder)
-
-
-@pytest.fixture
-def target(empty_bank: Bank) -> Bank:
-    """A table of the story's first form, without a snapshot."""
-    return empty_bank.create((), schema=SCHEMA)
-
-
-def written(bank: Bank) -> Written:
-    return Written.at(bank.table().metadata_location)
 
 
 class _CountingIO(RecordingFileIO):

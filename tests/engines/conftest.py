@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.chain_support import story, target
 from tests.faults.bank import Bank
+
+__all__ = ["story", "target"]  # Of tests on chains of snapshots.
 
 
 @pytest.fixture

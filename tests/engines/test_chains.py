@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
 from seriatim.commit.chain import Form
-from tests.contract.chain_support import BY_KIND, SCHEMA, WITH_NOTE, Story, land, land_in_batches
+from tests.contract.chain_support import BY_KIND, WITH_NOTE, Story, land, land_in_batches
 from tests.contract.writer_model import by_id
 from tests.engines.readers import READERS
 from tests.faults.bank import Bank
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*polars_iceberg:Warning")  # A faster planner, which we do not need.
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> Story:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    return Story(folder)
-
-
-@pytest.fixture
-def target(empty_bank: Bank) -> Bank:
-    return empty_bank.create((), schema=SCHEMA)
 
 
 def check(bank: Bank, story: Story, ids: list[int]) -> None:
