@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.snapshots import Snapshot, Summary
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import AddSnapshotUpdate, AddSortOrderUpdate, SetSnapshotRefUpdate, TableUpdate
 
@@ -20,24 +20,6 @@ from seriatim.commit.manifest_files import ManifestFiles
 from seriatim.commit.manifests import Plan
 from seriatim.commit.snapshot_totals import summarized
 from seriatim.errors import InvalidChangeError
-
-
-def write_snapshot(
-    table: Table,
-    branch: str,
-    *,
-    added: Sequence[DataFile],
-    removed: Sequence[DataFile],
-    operation: Operation,
-    now_ms: int,
-) -> tuple[TableUpdate, ...]:
-    """Write a snapshot on the branch as it was loaded, and return the updates that make it the branch's newest.
-
-    Raises:
-        InvalidChangeError: the table is of a format version that cannot be written.
-        MissingFileError: a removed file is not in the branch.
-    """
-    return write_snapshots(table, branch, [Step(operation, tuple(added), tuple(removed))], now_ms)
 
 
 def write_snapshots(

@@ -7,7 +7,8 @@ from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from seriatim.commit import RetentionPolicy, RetryPolicy, Rewrite
-from seriatim.commit.new_snapshot import write_snapshot
+from seriatim.commit.chain import Step
+from seriatim.commit.new_snapshot import write_snapshots
 from seriatim.errors import HistoryCutError, OutcomeUnknownError, TableReplacedError, UnconfirmedConflictError
 from tests.contract.apply_support import Deposit, call, opening
 from tests.contract.ledger_support import expire_as_pyiceberg_does
@@ -149,9 +150,8 @@ def first_commit_on_a_branch(bank: Bank, branch: str) -> None:
     """Put the table's first snapshot on a branch alone, as Spark's `CREATE BRANCH` on an empty table does."""
     with bank.rival() as catalog:
         table = catalog.load_table(bank.identifier)
-        (added, moved) = write_snapshot(
-            table, "main", added=(), removed=(), operation=Operation.APPEND, now_ms=table.metadata.last_updated_ms
-        )
+        now_ms = table.metadata.last_updated_ms
+        (added, moved) = write_snapshots(table, "main", [Step(Operation.APPEND)], now_ms)
         assert isinstance(moved, SetSnapshotRefUpdate)
         catalog.commit_table(table, (), (added, moved.model_copy(update={"ref_name": branch})))
 

@@ -14,7 +14,8 @@ from pyiceberg.table.update import AddSnapshotUpdate
 from pyiceberg.types import StringType
 
 from seriatim.commit import Receipt, RetryPolicy, pinned
-from seriatim.commit.new_snapshot import write_snapshot
+from seriatim.commit.chain import Step
+from seriatim.commit.new_snapshot import write_snapshots
 from seriatim.errors import ConflictError, InvalidChangeError, OutcomeUnknownError
 from tests.contract.apply_support import Told, settings
 from tests.contract.ledger_support import set_ref
@@ -227,7 +228,7 @@ def test_a_snapshot_that_was_not_made_from_the_base_does_not_land(bank: Bank) ->
 
     def forge(table: Table) -> None:
         now_ms = table.metadata.last_updated_ms
-        made, moved = write_snapshot(stale, "main", added=(), removed=(), operation=Operation.APPEND, now_ms=now_ms)
+        made, moved = write_snapshots(stale, "main", [Step(Operation.APPEND)], now_ms)
         assert isinstance(made, AddSnapshotUpdate)
         number = table.metadata.next_sequence_number()
         forged = made.snapshot.model_copy(update={"sequence_number": number})
