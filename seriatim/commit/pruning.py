@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
@@ -15,9 +14,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
+from seriatim.commit.position_deletes import FILE_PATH_ID
 from seriatim.commit.provable import provable
-
-_DELETE_FILE_PATH: Final = 2147483546  # Reserved field id of `file_path` in position delete files (Iceberg spec).
 
 
 class Pruning:
@@ -75,7 +73,7 @@ def referenced_file(file: DataFile) -> str | None:
     """Return the one data file that a delete file refers to; None: several, or it is not known."""
     if file.content != DataFileContent.POSITION_DELETES:
         return None
-    lower = (file.lower_bounds or {}).get(_DELETE_FILE_PATH)
-    upper = (file.upper_bounds or {}).get(_DELETE_FILE_PATH)
+    lower = (file.lower_bounds or {}).get(FILE_PATH_ID)
+    upper = (file.upper_bounds or {}).get(FILE_PATH_ID)
     # A bound that was cut short is not the path: an upper bound is raised then, so the two differ.
     return lower.decode() if lower is not None and lower == upper else None

@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit.live_entries import LiveEntries
-from seriatim.commit.position_deletes import FILE_PATH_ID
+from seriatim.commit.pruning import referenced_file
 from seriatim.mirror.delta.actions import DeletionVector
 
 
@@ -43,21 +43,17 @@ class Live:
         if snapshot is None:
             return cls(None)
         data: dict[str, DataFile] = {}
-        deletes: dict[str, DataFile] = {}
+        deletes: dict[str | None, DataFile] = {}  # by the data file, which each of a mirror names
         for manifest in snapshot.manifests(io):
             for entry in entries.of(manifest).entries:
                 file = entry.data_file
                 if file.content == DataFileContent.DATA:
                     data[file.file_path] = file
                 else:
-                    deletes[_deleted_from(file)] = file
+                    deletes[referenced_file(file)] = file
         return cls(snapshot.snapshot_id, {path: LiveFile(file, deletes.get(path)) for path, file in data.items()})
 
 
 def digest(vector: DeletionVector) -> str:
     """Return what the name of a position-delete file begins with, so that it tells which deletion vector it is."""
     return hashlib.sha256(vector.unique_id.encode()).hexdigest()[:24]
-
-
-def _deleted_from(deletes: DataFile) -> str:
-    return deletes.lower_bounds[FILE_PATH_ID].decode()
