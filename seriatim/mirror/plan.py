@@ -91,7 +91,7 @@ class Plan:
         difference: Difference,
         gap_from: int | None = None,
     ) -> Planned:
-        form, metadata = self._form_at(version, operation)
+        form, metadata = self._form_at(version)
         mirrored = Mirrored(version, timestamp_ms, metadata.id, operation, gap_from)
         added = [(add, self._data_file(version, add, form, metadata)) for add in difference.added]
         vectors = [(add, file) for add, file in added if add.deletion_vector is not None]
@@ -117,11 +117,11 @@ class Plan:
         )
         return Planned(mirrored, step, len(added) + len(gone))
 
-    def _form_at(self, version: int, operation: str | None) -> tuple[Form, Metadata]:
+    def _form_at(self, version: int) -> tuple[Form, Metadata]:
         if self._protocol is None or self._metadata is None:
             raise DeltaLogError(self._source, version=version, reason="nothing tells the table's schema by then")
         if self._form is None:
-            require_readable(self._source, version, self._protocol, self._metadata, operation)
+            require_readable(self._source, version, self._protocol, self._metadata)
             self._form = form_of(self._source, version, self._metadata, self._known)
             self._known = self._known.with_form(self._form)
         return self._form, self._metadata
