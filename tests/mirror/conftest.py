@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.mirror.hand_table import HandTable
 from tests.mirror.targets import Target
@@ -15,6 +17,15 @@ from tests.mirror.targets import Target
 def source(tmp_path: Path) -> HandTable:
     """A Delta table of one version, without rows."""
     return HandTable(tmp_path / "delta")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    """A catalog with the namespace `mirrors`, whose tables lie beside what else there is under `tmp_path`."""
+    made = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/ice")
+    made.create_namespace("mirrors")
+    yield made
+    made.engine.dispose()
 
 
 @pytest.fixture

@@ -8,17 +8,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 
 from seriatim.audit import audit
 from seriatim.mirror import mirror, snapshot_of
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    found = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    found.create_namespace("mirrors")
-    return found
 
 
 @pytest.fixture

@@ -8,18 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 
 from seriatim.errors import UnsupportedFeatureError
 from seriatim.mirror import mirror, snapshot_of
 from tests.mirror.equality import counted, delta_rows, iceberg_rows
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    found = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    found.create_namespace("mirrors")
-    return found
 
 
 def _rows(ids: dict[str, int]) -> pa.Table:

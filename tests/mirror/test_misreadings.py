@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyiceberg.avro.decoder import new_decoder
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from seriatim.errors import UnsupportedFeatureError
 from seriatim.mirror import mirror
@@ -31,11 +31,9 @@ def test_a_value_that_is_no_float_is_read_as_another(value: float) -> None:
 
 
 @pytest.mark.skipif(READS_DOUBLES, reason="this PyIceberg reads doubles as what they are")
-def test_a_partition_that_would_be_read_as_another_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_partition_that_would_be_read_as_another_is_refused_by_name(tmp_path: Path, catalog: Catalog) -> None:
     source = str(tmp_path / "delta")
     write_deltalake(source, pa.table({"rate": [0.1], "id": [1]}), partition_by=["rate"])
-    catalog = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    catalog.create_namespace("mirrors")
 
     with pytest.raises(
         UnsupportedFeatureError, match=r"version 0 \(WRITE\) .*0\.1, which .* reads as 0\.10000000149.*'rate'"

@@ -13,7 +13,6 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo, IsNull
 
 from seriatim.errors import UnsupportedFeatureError
@@ -69,13 +68,6 @@ OPERATIONS: dict[str, Callable[[str], object]] = {
     ),
     "a property": lambda source: DeltaTable(source).alter.set_table_properties({"delta.appendOnly": "false"}),
 }
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    found = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    found.create_namespace("mirrors")
-    return found
 
 
 def _require_equal(catalog: Catalog, source: str) -> None:

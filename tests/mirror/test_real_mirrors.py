@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
@@ -90,13 +89,6 @@ EXPECTED = {
     "with_checkpoint_no_last_checkpoint": Expected(last=3, has_files=False),
 }
 FILTERED_ROWS_MAX = 12  # of a table whose every value is looked for by an equality filter
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    found = SqlCatalog("mirrors", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-    found.create_namespace("mirrors")
-    return found
 
 
 def test_every_table_is_expected() -> None:

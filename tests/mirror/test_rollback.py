@@ -158,7 +158,7 @@ def test_properties_that_expire_with_each_commit_leave_the_mirror_exact(target: 
 def test_of_two_attempts_the_run_goes_on_with_the_files_of_the_one_that_landed(
     target: Target, source: HandTable
 ) -> None:
-    """The table took another form and its old one again, so that the first attempt could land after the second began."""
+    """The table took another form and its old one again, so that the first could land after the second had begun."""
     target.mirror(source, upto=2)
 
     def take_another_form() -> None:

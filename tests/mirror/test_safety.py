@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 
 from seriatim import RetentionPolicy
 from seriatim.errors import SourceMismatchError, UpkeepRefusedError
@@ -24,7 +23,7 @@ from tests.mirror.delta_logs import needs_real_tables
 from tests.mirror.equality import delta_rows, iceberg_rows
 from tests.mirror.untouched import fingerprints, untouched
 
-NAME = "n.t"
+NAME = "mirrors.t"
 
 
 class Scene:
@@ -101,15 +100,6 @@ class Scene:
         assert head_version is not None
         assert iceberg_rows(table, head.snapshot_id) == delta_rows(str(self.root), head_version)
         return compared
-
-
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    """A catalog of its own, whose tables lie beside the Delta table."""
-    made = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/ice")
-    made.create_namespace("n")
-    yield made
-    made.close()
 
 
 STEPS = ("mirror", "vacuum", "expire", "orphans")

@@ -6,7 +6,7 @@ The Iceberg tables are made here in the plainest way: what makes the mirror's sn
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import deltalake
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -72,18 +71,9 @@ PARTITIONS: dict[str, Sequence[Any]] = {
 }
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    """A catalog of its own for each test."""
-    made = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/ice")
-    made.create_namespace("n")
-    yield made
-    made.close()
-
-
 def mirrored(catalog: Catalog, root: Path) -> Table:
     """The versions of a Delta table as snapshots of an Iceberg table, in the plainest way."""
-    identifier = "n.t"
+    identifier = "mirrors.t"
     known = Known.of(catalog.create_table(identifier, Schema()).metadata)
     live: dict[str, Any] = {}
     metadata: Metadata | None = None
