@@ -25,7 +25,7 @@ ACCOUNT_INVARIANTS: Final[tuple[Invariant, ...]] = (UniqueKey("id"), SumsAsRecor
 OPENINGS: Final = "bank/accounts"
 """The stream that opens accounts."""
 
-# All jobs may write at once: in lock-step the unluckiest of n runs loses n - 1 times.
+# All jobs may write at once, and all runs of the mirror: in lock-step the unluckiest of n loses n - 1 times.
 POLICY: Final = RetryPolicy(attempts_max=60, total_s_max=600.0)
 
 _SCHEMA: Final = Schema(

@@ -10,8 +10,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
+from assets.account_table import POLICY
 from assets.rendezvous import Rendezvous
-from seriatim.commit import RetryPolicy, Writer
+from seriatim.commit import Writer
 from seriatim.dagster import ConflictReporter, IcebergCatalog, ensure_namespace
 from seriatim.dagster.mirror import mirror_metadata, mirror_sentence
 from seriatim.mirror import delta_version_of, mirror
@@ -21,9 +22,6 @@ OWNER: Final = "team:bank"
 SOURCE_KEY: Final = dg.AssetKey(["delta", "bank_transactions"])
 TRANSACTIONS_TABLE: Final = ("bank", "transactions")
 TRANSACTIONS_KEY: Final = dg.AssetKey([*TRANSACTIONS_TABLE])
-
-# All may mirror at once: in lock-step the unluckiest of n runs loses n - 1 times for each batch.
-_POLICY: Final = RetryPolicy(attempts_max=60, total_s_max=600.0)
 
 
 class TransactionsSource(Protocol):
@@ -91,7 +89,7 @@ def transactions(
         iceberg,
         TRANSACTIONS_TABLE,
         batch=config.batch,
-        policy=_POLICY,
+        policy=POLICY,
         writer=Writer(run_id),
         observer=ConflictReporter(context, TRANSACTIONS_KEY),
     )
