@@ -14,6 +14,7 @@ from seriatim.dagster.catalog import IcebergCatalog
 from seriatim.errors import DeltaLogError
 from seriatim.mirror import delta_version_of
 from seriatim.mirror.delta.log import DeltaLog
+from seriatim.mirror.receipt import versions_behind
 
 VERSION_TAG: Final = "seriatim/mirror"
 TRIES_MAX: Final = 5
@@ -38,7 +39,7 @@ class Lag:
     @property
     def lag(self) -> int:
         """How many versions are not mirrored yet."""
-        return self.delta_version - (-1 if self.version is None else self.version)
+        return versions_behind(self.version, self.delta_version)
 
     def sentence(self) -> str:
         """Return it in words."""

@@ -48,9 +48,14 @@ class MirrorReceipt:
     @property
     def lag(self) -> int:
         """How many versions are not mirrored yet."""
-        return self.delta_version - (-1 if self.version is None else self.version)
+        return versions_behind(self.version, self.delta_version)
 
     @property
     def is_noop(self) -> bool:
         """Whether this call left the mirror as it was."""
         return not self.landed
+
+
+def versions_behind(version: int | None, delta_version: int) -> int:
+    """Return how many versions a mirror that is at `version` (None: empty) has still to land."""
+    return delta_version - (-1 if version is None else version)
