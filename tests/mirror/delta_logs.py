@@ -106,9 +106,10 @@ def write_commit(table: Path, version: int, *actions: Action) -> Path:
 
 
 def write_lines(file: Path, *actions: Action) -> Path:
-    """Write actions as lines of JSON."""
-    file.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
-    return file
+    """Write actions as lines of JSON; the file is there whole or not at all, as Delta demands of its writers."""
+    unseen = file.with_name(f".{file.name}.tmp")
+    unseen.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
+    return unseen.replace(file)
 
 
 def write_parquet(
