@@ -19,4 +19,4 @@ def accounts(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.M
         return nothing_mirrored(context)
     opened = open_accounts(iceberg, *found, writer=Writer(context.run.run_id))
     context.log.info(outcome_sentence(opened.receipt))
-    return dg.MaterializeResult(metadata=step_metadata(opened))
+    return dg.MaterializeResult(metadata=step_metadata(context.log, iceberg, opened))

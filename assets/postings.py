@@ -61,7 +61,9 @@ def posting_asset(kind: Kind) -> dg.AssetsDefinition:
         upto = version if config.upto is None else config.upto
         consumed = poster.post(iceberg, table, upto, observer=ConflictReporter(context, ACCOUNT_KEY))
         context.log.info(outcome_sentence(consumed.receipt))
-        return dg.MaterializeResult(metadata=_metadata(consumed, poster.posting))
+        return dg.MaterializeResult(
+            metadata={**step_metadata(context.log, iceberg, consumed), **_metadata(consumed, poster.posting)}
+        )
 
     return posting
 
@@ -109,8 +111,7 @@ class Poster:
 def _metadata(consumed: Consumed, posting: Posting) -> dict[str, dg.MetadataValue[Any]]:
     """Tell what was posted; a posting that was computed, but found to have landed before, posted nothing."""
     landed = NOTHING_POSTED if consumed.receipt.is_noop else posting
-    metadata = {
-        **step_metadata(consumed),
+    metadata: dict[str, dg.MetadataValue[Any]] = {
         "transactions": dg.MetadataValue.int(landed.transactions),
         "refused": dg.MetadataValue.int(len(landed.refused)),
         "sum_posted_minor": dg.MetadataValue.int(landed.sum_posted_minor),

@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import dagster as dg
+from pyiceberg.catalog import Catalog
 
+from assets.account_table import ACCOUNT_TABLE
 from seriatim.dagster import receipt_metadata
+from seriatim.dagster.table_metadata import described
 from seriatim.mirror import Consumed
 
 
-def step_metadata(consumed: Consumed) -> dict[str, dg.MetadataValue[Any]]:
-    """Return what landed, and which Delta versions it was made of; a run that found nothing new says so."""
+def step_metadata(log: dg.DagsterLogManager, catalog: Catalog, consumed: Consumed) -> dict[str, dg.MetadataValue[Any]]:
+    """Return what landed, which Delta versions it was made of, and the account table as it is by then.
+
+    A run that found nothing new says so.
+    """
+    receipt = consumed.receipt
+    snapshot_id = receipt.snapshot_ids[-1] if receipt.snapshot_ids else receipt.base_snapshot_id
     return {
-        **receipt_metadata(consumed.receipt),
+        **receipt_metadata(receipt),
         "delta_version": dg.MetadataValue.int(consumed.upto),
         "versions": dg.MetadataValue.text(versions_of(consumed)),
+        **described(log, catalog, ACCOUNT_TABLE, snapshot_id, totals=["bal"]),
     }
 
 

@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import dagster as dg
 from pydantic import Field
@@ -12,24 +12,15 @@ from pyiceberg.table import Table
 
 from assets.account_table import POLICY
 from assets.rendezvous import Rendezvous
-from seriatim.commit import Writer
-from seriatim.dagster import ConflictReporter, IcebergCatalog, ensure_namespace
-from seriatim.dagster.mirror import mirror_metadata, mirror_sentence
-from seriatim.mirror import delta_version_of, mirror
+from seriatim.dagster import IcebergCatalog
+from seriatim.dagster.mirror import DeltaSource, mirror_in_run
+from seriatim.mirror import delta_version_of
 
 GROUP: Final = "bank"
 OWNER: Final = "team:bank"
 SOURCE_KEY: Final = dg.AssetKey(["delta", "bank_transactions"])
 TRANSACTIONS_TABLE: Final = ("bank", "transactions")
 TRANSACTIONS_KEY: Final = dg.AssetKey([*TRANSACTIONS_TABLE])
-
-
-class TransactionsSource(Protocol):
-    """The Dagster resource that knows the Delta table."""
-
-    def uri(self) -> str:
-        """Return where it is, as it is named while the run runs."""
-        ...
 
 
 class MeetingConfig(dg.Config):
@@ -78,23 +69,11 @@ def transactions(
     context: dg.AssetExecutionContext,
     config: MirrorConfig,
     catalog: IcebergCatalog,
-    transactions: dg.ResourceParam[TransactionsSource],
+    transactions: dg.ResourceParam[DeltaSource],
 ) -> dg.MaterializeResult[None]:
     """Mirrors the Delta table: each of its versions is a snapshot of bank.transactions, once, whatever overlaps."""
-    iceberg, run_id = catalog.load(), context.run.run_id
-    ensure_namespace(iceberg, TRANSACTIONS_TABLE[:-1])
-    config.meet(run_id)
-    receipt = mirror(
-        transactions.uri(),
-        iceberg,
-        TRANSACTIONS_TABLE,
-        batch=config.batch,
-        policy=POLICY,
-        writer=Writer(run_id),
-        observer=ConflictReporter(context, TRANSACTIONS_KEY),
-    )
-    context.log.info(mirror_sentence(receipt))
-    return dg.MaterializeResult(metadata=mirror_metadata(receipt))
+    config.meet(context.run.run_id)
+    return mirror_in_run(context, catalog.load(), TRANSACTIONS_TABLE, transactions, batch=config.batch, policy=POLICY)
 
 
 def mirrored(catalog: Catalog) -> tuple[Table, int] | None:

@@ -13,6 +13,7 @@ Relative places are in the working directory. The variables are read when a run 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -69,6 +70,10 @@ class TransactionsDelta(dg.ConfigurableResource):  # type: ignore[type-arg]
         """
         named = os.environ.get(DELTA)
         return named or str(landed(local_folder() / "bank_transactions", transactions_file()))
+
+    def options(self) -> Mapping[str, str]:
+        """Return none: delta-rs finds what it needs for an object store in the environment."""
+        return {}
 
 
 def transactions_file() -> Path:

@@ -8,10 +8,10 @@ from typing import assert_never
 
 import typer
 
-from seriatim.cli.times import iso
 from seriatim.conflict_events import ConflictEvent
 from seriatim.inspection import Applied, CannotTell, Commit, Cut, ForeignCommit, HistoryEntry, Lookup, NotApplied
 from seriatim.inspection.history import Engine
+from seriatim.times import iso
 
 Json = Mapping[str, object]
 

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from seriatim.cli.documents import Json
 from seriatim.cli.listing import printable
-from seriatim.cli.times import iso, readable
 from seriatim.commit import Conflict
 from seriatim.mirror import (
     MirrorReceipt,
@@ -17,6 +16,7 @@ from seriatim.mirror import (
     VersionNotMirrored,
 )
 from seriatim.redaction import redacted
+from seriatim.times import iso, readable
 
 
 def mirror_lines(table: str, receipt: MirrorReceipt) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from seriatim.cli.documents import Json
-from seriatim.cli.times import iso
 from seriatim.commit import Receipt
+from seriatim.times import iso
 from seriatim.upkeep import CompactionPlan, ExpiryReport, OrphanReport, RepairReport, UpkeepReport
 
 _HOUR_S: Final = 3600

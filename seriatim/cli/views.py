@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
 from seriatim.cli.listing import Cell, Column, Listing
-from seriatim.cli.times import readable
 from seriatim.conflict_events import ConflictEvent
 from seriatim.inspection import Applied, CannotTell, Commit, Cut, ForeignCommit, HistoryEntry, Lookup, NotApplied
 from seriatim.inspection.history import Engine
+from seriatim.times import readable
 
 _HISTORY: Final = (
     Column("time (UTC)", in_headline=True),

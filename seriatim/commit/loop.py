@@ -15,19 +15,18 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import summary
 from seriatim.commit.attempts import Attempt, Attempts
 from seriatim.commit.landing import Landing
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
-from seriatim.commit.lineage import after
 from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent, Unbreakable
 from seriatim.commit.outcome import Outcome
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
-from seriatim.commit.receipt import Conflict, Receipt, Winner
+from seriatim.commit.receipt import Conflict, Receipt
 from seriatim.commit.retention import RetentionPolicy
+from seriatim.commit.winner import winner_between
 from seriatim.commit.writer import Writer
 from seriatim.errors import ConflictError, TableReplacedError
 from seriatim.system import Clock, SystemClock, new_id, new_random
@@ -262,7 +261,7 @@ class Call:
             attempt=number,
             expected_snapshot_id=pin.snapshot_id,
             actual_snapshot_id=now.snapshot_id if now else None,
-            winner=_winner(metadata, pin, now),
+            winner=winner_between(metadata, pin.snapshot_id, now.snapshot_id if now else None),
             wasted_s=wasted_s,
             occurred_at_ms=self._settings.clock.now_ms(),
         )
@@ -300,10 +299,3 @@ class Call:
 def _total(staged: Sequence[Snapshot], key: str) -> int:
     """Add up what the summaries of a commit's snapshots say."""
     return sum(int(snapshot.summary.additional_properties.get(key, 0)) for snapshot in staged if snapshot.summary)
-
-
-def _winner(metadata: TableMetadata, pin: Pin, now: Pin | None) -> Winner | None:
-    later = after(metadata, pin.snapshot_id, now.snapshot_id if now else None)
-    if not later:
-        return None
-    return Winner(later[0].snapshot_id, summary.operation_ids(later[0]), summary.run_id(later[0]))

@@ -1,24 +1,18 @@
-"""Seriatim for Dagster projects: resource, operation ids, receipts as metadata, conflicts as events and as a table.
+"""Seriatim for Dagster projects: a resource whose `apply` makes a run's change once, and what tells of it.
 
 @dg.asset(partitions_def=daily)
 def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.MaterializeResult:
-    launched = operations(Launch.of(context))
-    receipt = apply(
-        catalog.load(),
-        ("bank", "account"),
-        add_deposits,
-        operation_ids=launched.plain_ids,
-        partitions=launched.partitions,
-        issued_at_ms=launched.issued_at_ms,
-        observer=ConflictReporter(context, dg.AssetKey("account")),
-    )
-    return dg.MaterializeResult(metadata=receipt_metadata(receipt))
+    return catalog.apply(context, "bank.account", add_deposits)
+
+The pieces that it is made of are public, too: `Launch` and `operations` (what a launch is known by), `ConflictReporter`
+(conflicts as events), `receipt_metadata` and `table_metadata`.
 """
 
 from seriatim.conflict_events import ConflictEvent as ConflictEvent
 from seriatim.dagster.audit_check import AuditConfig as AuditConfig
 from seriatim.dagster.audit_check import audit_check as audit_check
 from seriatim.dagster.audit_check import audit_result as audit_result
+from seriatim.dagster.catalog import ForceConfig as ForceConfig
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
 from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor
@@ -32,8 +26,11 @@ from seriatim.dagster.errors import CatalogBusyError as CatalogBusyError
 from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
+from seriatim.dagster.errors import OutputError as OutputError
 from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
+from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
+from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
 from seriatim.dagster.operation_ids import Launch as Launch
 from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
@@ -42,5 +39,6 @@ from seriatim.dagster.operation_ids import operations as operations
 from seriatim.dagster.receipts import operation_metadata as operation_metadata
 from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
 from seriatim.dagster.receipts import receipt_metadata as receipt_metadata
+from seriatim.dagster.table_metadata import table_metadata as table_metadata
 from seriatim.dagster.upkeep import UpkeepConfig as UpkeepConfig
 from seriatim.dagster.upkeep import upkeep_asset as upkeep_asset

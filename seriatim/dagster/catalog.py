@@ -1,22 +1,33 @@
-"""The Iceberg catalog as a Dagster resource."""
+"""The Iceberg catalog as a Dagster resource, by which an asset makes its change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.typedef import EMPTY_DICT, Identifier
 
-from seriatim.dagster.errors import CatalogOpenError
-from seriatim.dagster.first_use import first_use
+from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
+from seriatim.commit.prepare import Compute
+from seriatim.dagster.apply_in_run import apply_in_run, names
+from seriatim.dagster.errors import CatalogOpenError, OperationIdError
+from seriatim.dagster.first_use import ensure_table, first_use
 from seriatim.errors import SeriatimError
 from seriatim.redaction import redacted, secrets_of
 
 _SQLITE: Final = "sqlite:///"
+_TWICE: Final = (
+    "this step has applied a change to {} already, and both would have one name; make them one change, of several "
+    "edits, or two assets"
+)
 
 
 class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
@@ -32,6 +43,8 @@ class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
     warehouse: str = Field(description="Where tables are put that name no place of their own: file:///dir, s3://...")
     properties: dict[str, str] = Field(default={}, description="Any further PyIceberg catalog properties.")
 
+    _steps: set[tuple[object, ...]] = PrivateAttr(default_factory=set)  # that have applied a change
+
     def load(self) -> Catalog:
         """Open the catalog, which on SQLite is made if need be, also by several processes at once.
 
@@ -39,6 +52,73 @@ class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
             CatalogBusyError: other processes kept a SQLite file locked for too long.
         """
         return open_catalog(self.name, uri=self.uri, warehouse=self.warehouse, properties=self.properties)
+
+    def ensure_table(
+        self, identifier: str | Identifier, schema: Schema, properties: Mapping[str, str] = EMPTY_DICT
+    ) -> Table:
+        """Return the table, made with its namespace if it is not there, also by several runs at once.
+
+        Raises:
+            CatalogBusyError: the catalog's database was locked for too long.
+        """
+        return ensure_table(self.load(), names(identifier), schema, properties)
+
+    def apply(  # Options, by name.
+        self,
+        context: dg.AssetExecutionContext,
+        identifier: str | Identifier,
+        change: Compute,
+        *,
+        table_key: dg.AssetKey | None = None,
+        force: bool | None = None,
+        totals: Sequence[str] = (),
+        branch: str = MAIN_BRANCH,
+        policy: RetryPolicy | None = None,
+        ledger: LedgerPolicy | None = None,
+        retention: RetentionPolicy | None = None,
+    ) -> dg.MaterializeResult[None]:
+        """Commit `change(base)` once for what this run of an asset was launched to do, and return what became of it.
+
+        `change` is called with what the table holds (`Base`), and again when another commit may have touched what it
+        read. What it is known by follows from the launch (`seriatim.dagster.operation_ids`): a retry, a re-execution, a
+        step that outlived its run and a tick that came twice change nothing; a partition is applied once, whoever
+        launches it. `force` makes it a new change; by default it is what the field `force` of the run's configuration
+        says, if the asset's configuration has one (`ForceConfig`).
+
+        Each conflict is an observation of `table_key` (by default, the key that is named as the table), at once. The
+        metadata say what landed on which base, attempts, conflicts, waiting and waste, rows, lineage, and the sums of
+        the columns `totals`, each of which is read for it.
+
+        One call for each table: what belongs together is one change, which may be several edits.
+
+        Raises:
+            OperationIdError: the launch names no partition, or this step has applied a change to the table already.
+            SeriatimError: as `seriatim.apply` does; nothing was written, or it is not known.
+        """
+        step = (context.run.run_id, context.op_execution_context.retry_number, context.asset_key, names(identifier))
+        if step in self._steps:
+            raise OperationIdError(context.asset_key.to_user_string(), reason=_TWICE.format(".".join(step[-1])))
+        result = apply_in_run(
+            context,
+            self.load(),
+            identifier,
+            change,
+            table_key=table_key,
+            force=force,
+            totals=totals,
+            branch=branch,
+            policy=policy,
+            ledger=ledger,
+            retention=retention,
+        )
+        self._steps.add(step)
+        return result
+
+
+class ForceConfig(dg.Config):
+    """The configuration of an asset that can be launched to make its change once more."""
+
+    force: bool = Field(default=False, description="Make the change once more, though it has been made.")
 
 
 def open_catalog(name: str, *, uri: str, warehouse: str, properties: Mapping[str, str]) -> Catalog:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import dagster as dg
 
@@ -22,6 +22,29 @@ _SECONDS_MAX: Final = _INT64 // 1_000_000  # The table counts microseconds.
 _Default = TypeVar("_Default")
 
 
+class RunningStep(Protocol):
+    """What is asked of the context of an asset that runs."""
+
+    @property
+    def run(self) -> dg.DagsterRun:
+        """The run that the step is a part of."""
+        ...
+
+    @property
+    def instance(self) -> dg.DagsterInstance:
+        """Where its events go."""
+        ...
+
+    @property
+    def log(self) -> dg.DagsterLogManager:
+        """The run's log."""
+        ...
+
+    def log_event(self, event: dg.AssetObservation) -> None:
+        """Make an event known at once."""
+        ...
+
+
 class ConflictReporter:
     """An observer that emits each conflict as an observation of the table's asset, before the next attempt begins.
 
@@ -29,11 +52,11 @@ class ConflictReporter:
     ends, so that no sensor can read it afterwards; the run's log then says so.
     """
 
-    def __init__(self, context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> None:
-        """Report what the run of `context` meets on the table that `asset_key` stands for."""
-        self._context, self._asset_key, self._run_id = context, asset_key, context.run.run_id
-        if _is_temporary(context.instance):
-            context.log.warning(
+    def __init__(self, step: RunningStep, asset_key: dg.AssetKey) -> None:
+        """Report what the run of a step meets on the table that `asset_key` stands for."""
+        self._step, self._asset_key, self._run_id = step, asset_key, step.run.run_id
+        if _is_temporary(step.instance):
+            step.log.warning(
                 "DAGSTER_HOME is not set, so the event log is a temporary one: afterwards, the conflicts of this run "
                 "are only in its output."
             )
@@ -43,8 +66,8 @@ class ConflictReporter:
         if not isinstance(event, Conflict):
             return
         lost = ConflictEvent.of(event, run_id=self._run_id)
-        self._context.log_event(conflict_observation(lost, self._asset_key))
-        self._context.log.info(_sentence(lost))
+        self._step.log_event(conflict_observation(lost, self._asset_key))
+        self._step.log.info(_sentence(lost))
 
 
 def conflict_observation(event: ConflictEvent, asset_key: dg.AssetKey) -> dg.AssetObservation:

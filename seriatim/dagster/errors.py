@@ -16,6 +16,15 @@ class OperationIdError(SeriatimError):
         self.asset_key, self.reason = asset_key, reason
 
 
+class OutputError(SeriatimError):
+    """What an asset returned cannot be written as its metadata say; nothing was written."""
+
+    def __init__(self, table: str, *, reason: str) -> None:
+        """Build the message from the table and what is wrong."""
+        super().__init__(f"{table}: the asset's output cannot be written: {reason}.")
+        self.table, self.reason = table, reason
+
+
 class CatalogBusyError(SeriatimError):
     """Other processes kept the catalog's database busy for too long; nothing was created, so try again."""
 

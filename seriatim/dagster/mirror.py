@@ -1,16 +1,90 @@
-"""A run of the mirror as the metadata of a materialization."""
+"""A run of the mirror, and the metadata of its materialization."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 import dagster as dg
+from pydantic import Field
+from pyiceberg.catalog import Catalog
 
-from seriatim.dagster.conflicts import snapshot_text
-from seriatim.mirror import MirrorReceipt
+from seriatim.commit import RetryPolicy, Writer
+from seriatim.dagster.conflicts import ConflictReporter, snapshot_text
+from seriatim.dagster.first_use import ensure_namespace
+from seriatim.dagster.ranges import ranges
+from seriatim.dagster.table_metadata import described
+from seriatim.mirror import MirrorReceipt, OnGap, mirror
 
 _SNAPSHOTS_MAX: Final = 100  # shown; a first run may land many thousands
+
+
+class DeltaSource(Protocol):
+    """The resource that knows where a Delta table is; `DeltaTableSource` is one."""
+
+    def uri(self) -> str:
+        """Return its address, as deltalake takes it."""
+        ...
+
+    def options(self) -> Mapping[str, str]:
+        """Return the options of its object store, as deltalake takes them."""
+        ...
+
+
+class DeltaTableSource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """A Delta table, by its address; what is secret among its options is given by `dg.EnvVar`."""
+
+    table_uri: str = Field(description="Where it is: a folder, s3://..., abfss://..., gs://...")
+    storage_options: dict[str, str] = Field(default={}, description="Of its object store, as deltalake takes them.")
+
+    def uri(self) -> str:
+        """Return its address, as deltalake takes it."""
+        return self.table_uri
+
+    def options(self) -> Mapping[str, str]:
+        """Return the options of its object store, as deltalake takes them."""
+        return self.storage_options
+
+
+def mirror_in_run(  # Options, by name.
+    context: dg.AssetExecutionContext,
+    catalog: Catalog,
+    identifier: tuple[str, ...],
+    source: DeltaSource,
+    *,
+    upto: int | None = None,
+    batch: int | None = None,
+    on_gap: OnGap = "fail",
+    check_files: bool = False,
+    table_key: dg.AssetKey | None = None,
+    policy: RetryPolicy | None = None,
+) -> dg.MaterializeResult[None]:
+    """Mirror what is new in a Delta table, and return what became of it; a conflict is an observation of `table_key`.
+
+    By default `table_key` is the running asset's key. The namespace is made if it is not there.
+
+    Raises:
+        MirrorError: as `seriatim.mirror.mirror`; it names the Delta version and the operation that it could not land.
+    """
+    ensure_namespace(catalog, identifier[:-1])
+    receipt = mirror(
+        source.uri(),
+        catalog,
+        identifier,
+        upto=upto,
+        batch=batch,
+        on_gap=on_gap,
+        check_files=check_files,
+        storage_options=source.options(),
+        policy=policy,
+        writer=Writer(context.run.run_id),
+        observer=ConflictReporter(context, table_key or context.asset_key),
+    )
+    context.log.info(mirror_sentence(receipt))
+    snapshot_id = receipt.landed[-1].snapshot_id if receipt.landed else receipt.base_snapshot_id
+    return dg.MaterializeResult(
+        metadata={**mirror_metadata(receipt), **described(context.log, catalog, identifier, snapshot_id)}
+    )
 
 
 def mirror_metadata(receipt: MirrorReceipt) -> dict[str, dg.MetadataValue[Any]]:
@@ -42,14 +116,3 @@ def mirror_sentence(receipt: MirrorReceipt) -> str:
     found = f"; others landed {ranges(receipt.found_landed)} meanwhile" if receipt.found_landed else ""
     at = "empty" if receipt.version is None else f"at version {receipt.version}"
     return f"{receipt.table}: {did}{found}; it is {at} of {receipt.delta_version}, lag {receipt.lag}."
-
-
-def ranges(versions: Iterable[int]) -> str:
-    """Return versions, in order, as `3-7, 9`; `none` if there are none."""
-    spans: list[tuple[int, int]] = []
-    for version in versions:
-        if spans and version == spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], version)
-        else:
-            spans.append((version, version))
-    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans) or "none"

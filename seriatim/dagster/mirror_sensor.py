@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import dagster as dg
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from seriatim.dagster.catalog import IcebergCatalog
+from seriatim.dagster.mirror import DeltaSource
 from seriatim.errors import DeltaLogError
 from seriatim.mirror import delta_version_of
 from seriatim.mirror.delta.log import DeltaLog
@@ -18,14 +19,6 @@ from seriatim.mirror.receipt import versions_behind
 
 VERSION_TAG: Final = "seriatim/mirror"
 TRIES_MAX: Final = 5
-
-
-class DeltaSource(Protocol):
-    """The resource that knows where the Delta table is."""
-
-    def uri(self) -> str:
-        """Return its address."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +71,7 @@ def mirror_sensor(
         catalog: IcebergCatalog = getattr(context.resources, catalog_resource_key)
         source: DeltaSource = getattr(context.resources, source_resource_key)
         try:
-            found = look(catalog.load(), identifier, source.uri())
+            found = look(catalog.load(), identifier, source)
         except DeltaLogError as err:
             return dg.SensorResult(skip_reason=f"there is nothing to mirror: {err}", cursor=context.cursor)
         requests, why = _next_run(context.instance, found, tries_max)
@@ -93,13 +86,13 @@ def mirror_sensor(
     return mirror_new_versions
 
 
-def look(catalog: Catalog, identifier: tuple[str, ...], source: str) -> Lag:
+def look(catalog: Catalog, identifier: tuple[str, ...], source: DeltaSource) -> Lag:
     """Compare the mirror with its Delta table.
 
     Raises:
         DeltaLogError: there is no Delta table, or its log cannot be read.
     """
-    delta_version = DeltaLog.open(source).latest_version()
+    delta_version = DeltaLog.open(source.uri(), source.options()).latest_version()
     try:
         version = delta_version_of(catalog.load_table(identifier))
     except NoSuchTableError:

@@ -50,15 +50,25 @@ class Launch:
     @classmethod
     def of(cls, context: dg.AssetExecutionContext) -> Launch:
         """Take the launch from the context of a running asset."""
-        run = context.run
+        return cls.of_run(context.run, context.instance, context.asset_key, _partition_keys(context))
+
+    @classmethod
+    def of_run(
+        cls,
+        run: dg.DagsterRun,
+        instance: dg.DagsterInstance,
+        asset_key: dg.AssetKey,
+        partition_keys: tuple[str, ...] | None,
+    ) -> Launch:
+        """Take the launch from a run; `partition_keys` is None for an asset without partitions."""
         name, time = run.tags.get(_SCHEDULE_NAME_TAG), run.tags.get(_SCHEDULED_TIME_TAG)
         return cls(
-            asset_key=context.asset_key.to_escaped_user_string(),
+            asset_key=asset_key.to_escaped_user_string(),
             run_id=run.run_id,
             root_run_id=run.root_run_id,
-            partition_keys=_partition_keys(context),
+            partition_keys=partition_keys,
             tick=Tick(name, time, run.tags.get(_RUN_KEY_TAG)) if name is not None and time is not None else None,
-            issued_at_ms=_issued_at_ms(context.instance, run.root_run_id or run.run_id),
+            issued_at_ms=_issued_at_ms(instance, run.root_run_id or run.run_id),
         )
 
 
@@ -69,6 +79,8 @@ class Operations:
     ids: tuple[str, ...]  # one for each partition, in partition order; else one
     partitions: Partitions | None  # None: no partitions, or forced ones, which are a change of their own
     issued_at_ms: int | None
+
+    is_partitioned: bool = False  # one id for each of the launch's partitions
 
     @property
     def plain_ids(self) -> tuple[str, ...]:
@@ -85,7 +97,7 @@ def operations(launch: Launch, *, force: bool = False) -> Operations:
     ids = operation_ids(launch, force=force)
     is_set = launch.partition_keys is not None and not force
     partitions = Partitions(launch.asset_key, launch.partition_keys or ()) if is_set else None
-    return Operations(ids, partitions, launch.issued_at_ms)
+    return Operations(ids, partitions, launch.issued_at_ms, launch.partition_keys is not None)
 
 
 def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:

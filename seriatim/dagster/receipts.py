@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
@@ -13,9 +14,10 @@ from seriatim.dagster.conflicts import snapshot_text
 def receipt_metadata(receipt: Receipt) -> dict[str, dg.MetadataValue[Any]]:
     """Return what landed, where, on which base and at what price; snapshot ids are text, what can be plotted a number.
 
-    `already_applied` is there when some of the operations had landed before: it maps each to the snapshot that did it.
+    `already_applied` is there when the launch has a name to be known by: whether everything it stands for had landed
+    before. `applied_before` then maps what had to the snapshot that did it.
     """
-    metadata: dict[str, dg.MetadataValue[Any]] = {
+    return {
         "operation_ids": dg.MetadataValue.json(list(receipt.operation_ids)),
         "base_snapshot_id": snapshot_text(receipt.base_snapshot_id),
         "committed_snapshot_id": snapshot_text(receipt.snapshot_ids[-1] if receipt.snapshot_ids else None),
@@ -23,15 +25,11 @@ def receipt_metadata(receipt: Receipt) -> dict[str, dg.MetadataValue[Any]]:
         "attempts": dg.MetadataValue.int(receipt.attempts),
         "conflicts": dg.MetadataValue.int(len(receipt.conflicts)),
         "rows_changed": dg.MetadataValue.int(receipt.rows_written),
+        "rows_removed": dg.MetadataValue.int(receipt.rows_removed),
         "waited_ms": dg.MetadataValue.int(round(receipt.waited_s * 1000)),
         "wasted_ms": dg.MetadataValue.int(round(receipt.wasted_s * 1000)),
+        **_applied_before(receipt, receipt.operation_ids),
     }
-    if receipt.already_applied:
-        applied = {
-            operation_id: _snapshot(snapshot_id) for operation_id, snapshot_id in receipt.already_applied.items()
-        }
-        metadata["already_applied"] = dg.MetadataValue.json(applied)
-    return metadata
 
 
 def operation_metadata(receipt: Receipt, operation_id: str) -> dict[str, dg.MetadataValue[Any]]:
@@ -40,12 +38,7 @@ def operation_metadata(receipt: Receipt, operation_id: str) -> dict[str, dg.Meta
     For `context.add_asset_metadata(..., partition_key=...)`: a range of n partitions is n events, each of which would
     otherwise carry all n ids.
     """
-    metadata: dict[str, dg.MetadataValue[Any]] = {"operation_ids": dg.MetadataValue.json([operation_id])}
-    if receipt.already_applied:
-        applied = receipt.already_applied
-        earlier = {operation_id: _snapshot(applied[operation_id])} if operation_id in applied else {}
-        metadata["already_applied"] = dg.MetadataValue.json(earlier)
-    return metadata
+    return {"operation_ids": dg.MetadataValue.json([operation_id]), **_applied_before(receipt, [operation_id])}
 
 
 def outcome_sentence(receipt: Receipt) -> str:
@@ -60,6 +53,17 @@ def outcome_sentence(receipt: Receipt) -> str:
         f"{receipt.table}: {receipt.rows_written} row(s) at snapshot {receipt.snapshot_ids[-1]}, "
         f"attempt {receipt.attempts}{rest}."
     )
+
+
+def _applied_before(receipt: Receipt, operation_ids: Sequence[str]) -> dict[str, dg.MetadataValue[Any]]:
+    if not operation_ids:
+        return {}
+    applied = receipt.already_applied
+    before = {each: _snapshot(applied[each]) for each in operation_ids if each in applied}
+    return {
+        "already_applied": dg.MetadataValue.bool(len(before) == len(operation_ids)),
+        "applied_before": dg.MetadataValue.json(before),
+    }
 
 
 def _applied_now(receipt: Receipt) -> int:

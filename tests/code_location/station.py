@@ -220,7 +220,7 @@ class Station:
 
     def already(self, run_id: str) -> dict[str, str]:
         """Return what a run said had landed before it, and the snapshot that did it."""
-        found: dict[str, str] = self.told(run_id).get("already_applied", {})
+        found: dict[str, str] = self.told(run_id).get("applied_before", {})
         return found
 
     @contextmanager

@@ -16,8 +16,8 @@ from assets.transactions_table import TRANSACTIONS_KEY, TRANSACTIONS_TABLE
 from pipelines.jobs import posting_jobs
 from pipelines.resources import BankCatalog, TransactionsDelta
 from pipelines.sensors import mirror_new_versions, post_what_is_mirrored
-from seriatim.dagster.mirror import ranges
 from seriatim.dagster.mirror_sensor import VERSION_TAG
+from seriatim.dagster.ranges import ranges
 from seriatim.mirror import delta_version_of, snapshot_of
 from tests.code_location.scene import Scene, error_of, metadata_of
 

@@ -56,7 +56,8 @@ def test_a_run_that_finds_nothing_new_writes_nothing_and_names_the_snapshot(scen
         assert scene.snapshots() == before
         told = metadata_of(again)
         name = f"bank/cash_deposit@{2 if upto is None else upto}"
-        assert told["already_applied"] == {name: metadata_of(first)["committed_snapshot_id"]}
+        assert told["applied_before"] == {name: metadata_of(first)["committed_snapshot_id"]}
+        assert told["already_applied"] is True
         assert (told["operations_applied"], told["rows_changed"], told["sum_posted_minor"]) == (0, 0, 0)
         assert (told["committed_snapshot_id"], told["transactions"]) == ("none", 0)
         assert told["versions"].startswith("nothing new")
@@ -123,7 +124,7 @@ def test_what_a_rival_posts_meanwhile_is_not_posted_twice(scene: Scene) -> None:
 
     assert scene.balances() == {1: 110_00, 2: 50_00}
     told = metadata_of(result)
-    assert told["already_applied"].keys() == {"bank/cash_deposit@2"}
+    assert told["applied_before"].keys() == {"bank/cash_deposit@2"}
     assert (told["conflicts"], told["transactions"], told["sum_posted_minor"]) == (1, 0, 0)
 
 
