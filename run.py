@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 PYTHON_MIN = (3, 11)
 ROOT = Path(__file__).resolve().parent
 INSTALL_WAIT_S_MAX = 1200.0
-PYTEST = ("-m", "pytest", "-n", "auto", "--dist", "loadfile")  # A file's tests share what it costs to set up.
+# A file's tests share what it costs to set up. In the order of the files: sorted by size, few and long tests come last.
+PYTEST = ("-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 EXIT_SETUP = 2  # Wrong use, or an environment that cannot be made.
 
 
