@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.code_location.scene import ARRIVALS, Scene
+from tests.dagster_api.conftest import catalog
+
+__all__ = ["catalog"]
 
 
 @pytest.fixture

@@ -65,10 +65,12 @@ def deposit(amount: int = 10, *, name: str = "deposit", after_read: Hook = lambd
     return asset
 
 
-def daily(amount: int = 10, *, backfill_policy: dg.BackfillPolicy | None = None) -> dg.AssetsDefinition:
+def daily(
+    amount: int = 10, *, name: str = "daily_deposit", backfill_policy: dg.BackfillPolicy | None = None
+) -> dg.AssetsDefinition:
     """Make an asset with partitions: each adds to account 1."""
 
-    @dg.asset(partitions_def=DAYS, backfill_policy=backfill_policy)
+    @dg.asset(name=name, partitions_def=DAYS, backfill_policy=backfill_policy)
     def daily_deposit(
         context: dg.AssetExecutionContext, config: ForceConfig, catalog: IcebergCatalog
     ) -> dg.MaterializeResult[None]:
