@@ -11,7 +11,7 @@ from assets.account_table import ACCOUNT_INVARIANTS, ACCOUNT_KEY, ACCOUNT_TABLE
 from assets.postings import postings
 from assets.transactions_table import GROUP, OWNER, TRANSACTIONS_TABLE
 from seriatim.audit import Invariant, UniqueKey
-from seriatim.dagster import audit_check, upkeep_asset
+from seriatim.dagster import audit_check, upkeep_assets
 
 CONFLICTS_TABLE: Final = ("bank", "conflicts")
 CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
@@ -40,19 +40,8 @@ conflicts: Final = dg.AssetSpec(
     owners=[OWNER],
     kinds={"iceberg"},
 )
-account_upkeep: Final = upkeep_asset(
-    key=dg.AssetKey(["bank", "account_upkeep"]),
-    identifier=ACCOUNT_TABLE,
-    table_key=ACCOUNT_KEY,
-    group_name=GROUP,
-    owners=[OWNER],
-)
-conflicts_upkeep: Final = upkeep_asset(
-    key=dg.AssetKey(["bank", "conflicts_upkeep"]),
-    identifier=CONFLICTS_TABLE,
-    table_key=CONFLICTS_KEY,
-    group_name=GROUP,
-    owners=[OWNER],
+account_upkeep, conflicts_upkeep = upkeep_assets(
+    {ACCOUNT_KEY: ACCOUNT_TABLE, CONFLICTS_KEY: CONFLICTS_TABLE}, group_name=GROUP, owners=[OWNER]
 )
 account_audit: Final = audit_check(
     asset_key=ACCOUNT_KEY,

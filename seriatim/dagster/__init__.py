@@ -41,4 +41,4 @@ from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
 from seriatim.dagster.receipts import receipt_metadata as receipt_metadata
 from seriatim.dagster.table_metadata import table_metadata as table_metadata
 from seriatim.dagster.upkeep import UpkeepConfig as UpkeepConfig
-from seriatim.dagster.upkeep import upkeep_asset as upkeep_asset
+from seriatim.dagster.upkeep import upkeep_assets as upkeep_assets

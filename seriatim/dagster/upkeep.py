@@ -1,7 +1,7 @@
-"""The upkeep of a table as an asset: what each materialization expired, compacted and removed is its metadata."""
+"""The upkeep of tables as assets: what each materialization expired, compacted and removed is its metadata."""
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -22,23 +22,34 @@ class UpkeepConfig(dg.Config):
     )
 
 
-def upkeep_asset(
+def upkeep_assets(
+    tables: Mapping[dg.AssetKey, tuple[str, ...]],
     *,
-    key: dg.AssetKey,
-    identifier: tuple[str, ...],
-    table_key: dg.AssetKey,
     catalog_key: str = "catalog",
     group_name: str | None = None,
     owners: Sequence[str] | None = None,
-) -> dg.AssetsDefinition:
-    """Make the asset `key` that expires history, compacts small files and removes orphans of the table `identifier`.
+) -> list[dg.AssetsDefinition]:
+    """Make an asset for each table that expires its history, compacts small files and removes orphans.
 
-    `table_key` is the asset that stands for the table, `catalog_key` the resource (an `IcebergCatalog`) that opens its
-    catalog. It may run beside writers; a second one at the same time does no harm.
+    `tables` maps the asset that stands for a table to the table's identifier; the key of its upkeep is that of the
+    asset with `_upkeep` behind it. `catalog_key` is the resource (an `IcebergCatalog`) that opens the catalog. They may
+    run beside writers; a second one at the same time does no harm.
     """
+    return [
+        _upkeep_asset(table_key, identifier, catalog_key, group_name, owners)
+        for table_key, identifier in tables.items()
+    ]
 
+
+def _upkeep_asset(
+    table_key: dg.AssetKey,
+    identifier: tuple[str, ...],
+    catalog_key: str,
+    group_name: str | None,
+    owners: Sequence[str] | None,
+) -> dg.AssetsDefinition:
     @dg.asset(
-        key=key,
+        key=[*table_key.path[:-1], f"{table_key.path[-1]}_upkeep"],
         deps=[table_key],
         required_resource_keys={catalog_key},
         group_name=group_name,
