@@ -12,6 +12,11 @@ SEES_LEDGERS: Final = ("tests/contract/test_ledger_lookup.py", "tests/contract/t
 SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contract/test_serializable_changes.py")
 SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
 SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py", "tests/contract/test_writer_chain_manifests.py")
+SEES_VERSIONS: Final = (
+    "tests/mirror/test_overlaps.py",
+    "tests/mirror/test_rollback.py",
+    "tests/mirror/test_refusals.py",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,5 +408,47 @@ SABOTAGES: Final = (
         "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new - balance})",
         "change = summary.words_of_change([_WHERE], rows_added=1, rows_removed=1, sums={_BALANCE: new})",
         "tests/contract/test_audit_account.py",
+    ),
+    _one(
+        "anybody may commit to a mirror",
+        "commit/mirrors",
+        "if is_mirror(metadata, branch):",
+        "if False:",
+        "tests/contract/test_mirrors.py",
+    ),
+    _one(
+        "a mirror is known by its property alone",
+        "commit/mirrors",
+        "return MIRROR_OF in metadata.properties if head is None else delta_version(head) is not None",
+        "return MIRROR_OF in metadata.properties",
+        "tests/contract/test_mirrors.py",
+    ),
+    _one(
+        "the mirror submits again what it planned on a base that has moved",
+        "mirror/work",
+        "if self._pin != pin:",
+        "if self._pin is None:",
+        *SEES_VERSIONS,
+    ),
+    _one(
+        "the mirror goes on from what it remembers, not from what the table is at",
+        "mirror/work",
+        "if self._live is not None and head is not None and self._live.snapshot_id == head.snapshot_id:",
+        "if self._live is not None:",
+        *SEES_VERSIONS,
+    ),
+    _one(
+        "the mirror goes on with the files of its last attempt, whichever landed",
+        "mirror/work",
+        "self._live = Live(receipt.snapshot_ids[-1], self._batch.plan.files) if receipt.attempts == 1 else None",
+        "self._live = Live(receipt.snapshot_ids[-1], self._batch.plan.files)",
+        *SEES_VERSIONS,
+    ),
+    _one(
+        "the mirror does not ask whose mirror the table is",
+        "mirror/work",
+        "self.backlog.require_source(target.name_of(table), at, table.properties)",
+        "pass",
+        *SEES_VERSIONS,
     ),
 )
