@@ -1,4 +1,4 @@
-"""The job that mirrors, one for each kind of transactions, and those that keep the tables in order and audit them."""
+"""The job that mirrors, one for each kind of transactions, and those that keep the tables in order and check them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
-from assets.tables import account_audit, account_upkeep, conflicts_upkeep
+from assets.tables import account_upkeep, checks, conflicts_upkeep
 from assets.transactions_table import transactions
 
 mirror_transactions: Final = dg.define_asset_job(
@@ -31,6 +31,6 @@ upkeep: Final = dg.define_asset_job(
 )
 audit: Final = dg.define_asset_job(
     "audit",
-    selection=dg.AssetSelection.checks(account_audit),
-    description="Judges from the account table alone whether updates were lost.",
+    selection=dg.AssetSelection.checks(*checks),
+    description="Judges from the account table alone whether updates were lost, and whether table and mirror are late.",
 )

@@ -2,7 +2,7 @@
 
 from seriatim.audit.iceberg import audit, past_of
 from seriatim.audit.invariants import Bounds, ConstantSum, Invariant, SumsAsRecorded, UniqueKey
-from seriatim.audit.judge import judge
+from seriatim.audit.judging import judge
 from seriatim.audit.limits import Limits
 from seriatim.audit.verdict import Anomaly, JudgedCommit, Kind, Status, Unjudged, Verdict
 

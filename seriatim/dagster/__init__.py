@@ -9,9 +9,8 @@ The pieces that it is made of are public, too: `Launch` and `operations` (what a
 """
 
 from seriatim.conflict_events import ConflictEvent as ConflictEvent
-from seriatim.dagster.audit_check import AuditConfig as AuditConfig
-from seriatim.dagster.audit_check import audit_check as audit_check
-from seriatim.dagster.audit_check import audit_result as audit_result
+from seriatim.dagster.audit_checks import AuditConfig as AuditConfig
+from seriatim.dagster.audit_checks import audit_checks as audit_checks
 from seriatim.dagster.catalog import ForceConfig as ForceConfig
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
@@ -29,8 +28,10 @@ from seriatim.dagster.errors import OperationIdError as OperationIdError
 from seriatim.dagster.errors import OutputError as OutputError
 from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
+from seriatim.dagster.freshness import freshness_check as freshness_check
 from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
 from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
+from seriatim.dagster.mirror_check import mirror_lag_check as mirror_lag_check
 from seriatim.dagster.operation_ids import Launch as Launch
 from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
