@@ -7,7 +7,7 @@ from typing import Final
 import dagster as dg
 from pydantic import Field
 
-from seriatim.audit import Invariant, audit
+from seriatim.audit import Invariant
 from seriatim.dagster.audit_results import Check, audit_result, has_sum
 
 _CLAIMS: Final = {
@@ -57,6 +57,8 @@ def audit_checks(
         can_subset=True,
     )
     def audited(context: dg.AssetCheckExecutionContext, config: AuditConfig) -> Iterator[dg.AssetCheckResult]:
+        from seriatim.audit import audit
+
         catalog = getattr(context.resources, catalog_key).load()
         wanted = {key.name for key in context.selected_asset_check_keys}
         is_there = catalog.table_exists(identifier)

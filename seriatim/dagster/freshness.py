@@ -6,14 +6,16 @@ there are none. The table itself says when it was written last.
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Snapshot
 
-from seriatim.commit.lineage import walk
 from seriatim.system import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 
 def freshness_check(
@@ -49,8 +51,12 @@ def freshness_check(
     return check
 
 
-def newest_commit(table: Table, branch: str = "main") -> Snapshot | None:
+def newest_commit(table: "Table", branch: str = "main") -> "Snapshot | None":
     """Return the newest snapshot of a branch that is no compaction; None: there is none, or it is expired."""
+    from pyiceberg.table.snapshots import Operation
+
+    from seriatim.commit.lineage import walk
+
     head = table.snapshot_by_name(branch)
     for snapshot in walk(table.metadata, None if head is None else head.snapshot_id):
         if snapshot.summary is None or snapshot.summary.operation is not Operation.REPLACE:
@@ -58,7 +64,7 @@ def newest_commit(table: Table, branch: str = "main") -> Snapshot | None:
     return None
 
 
-def _result(newest: Snapshot | None, now_ms: int, age_max: timedelta) -> dg.AssetCheckResult:
+def _result(newest: "Snapshot | None", now_ms: int, age_max: timedelta) -> dg.AssetCheckResult:
     if newest is None:
         return _stale("The history holds no commit, or compactions alone.")
     age = timedelta(milliseconds=max(0, now_ms - newest.timestamp_ms))

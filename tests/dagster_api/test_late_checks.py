@@ -13,7 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit import apply
 from seriatim.dagster import IcebergCatalog, freshness_check, mirror_lag_check
-from seriatim.dagster.mirror import DeltaTableSource
+from seriatim.dagster.delta_source import DeltaTableSource
 from seriatim.mirror import mirror
 from seriatim.upkeep import compact
 from tests.dagster_api.accounts import SCHEMA, TABLE, TABLE_KEY, add, evaluated, put
