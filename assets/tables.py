@@ -56,7 +56,10 @@ conflicts_upkeep: Final = upkeep_asset(
     owners=[OWNER],
 )
 checks: Final = [
-    audit_checks(asset_key=ACCOUNT_KEY, identifier=ACCOUNT_TABLE, invariants=ACCOUNT_INVARIANTS),
+    *(
+        audit_checks(asset_key=dg.AssetKey([*table]), identifier=table, invariants=invariants)
+        for table, invariants in INVARIANTS.items()
+    ),
     # A day brings a Delta version at least, and each is posted by a commit, also where it has nothing of a kind.
     freshness_check(asset_key=ACCOUNT_KEY, identifier=ACCOUNT_TABLE, age_max=timedelta(hours=26)),
     mirror_lag_check(

@@ -32,5 +32,5 @@ upkeep: Final = dg.define_asset_job(
 audit: Final = dg.define_asset_job(
     "audit",
     selection=dg.AssetSelection.checks(*checks),
-    description="Judges from the account table alone whether updates were lost, and whether table and mirror are late.",
+    description="Judges from the tables alone whether updates were lost, and whether accounts and mirror are late.",
 )
