@@ -1,7 +1,7 @@
 """The age of a table's newest commit as an asset check.
 
-Dagster's own freshness checks and policies look at events: of a table that no run materializes, and that others write,
-there are none. The table itself says when it was written last.
+Dagster's own freshness checks and policies look for materializations, of which a table that no run materializes has
+none. The table itself says when it was written last.
 """
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
