@@ -1,17 +1,18 @@
-"""The two Iceberg tables, as assets that no run materializes, since many jobs write them; upkeep and audit."""
+"""The two Iceberg tables, as assets that no run materializes, since many jobs write them; upkeep and checks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
 import dagster as dg
 
 from assets.account_table import ACCOUNT_INVARIANTS, ACCOUNT_KEY, ACCOUNT_TABLE
 from assets.postings import postings
-from assets.transactions_table import GROUP, OWNER, TRANSACTIONS_TABLE
+from assets.transactions_table import GROUP, OWNER, TRANSACTIONS_KEY, TRANSACTIONS_TABLE
 from seriatim.audit import Invariant, UniqueKey
-from seriatim.dagster import audit_check, upkeep_assets
+from seriatim.dagster import audit_checks, freshness_check, mirror_lag_check, upkeep_assets
 
 CONFLICTS_TABLE: Final = ("bank", "conflicts")
 CONFLICTS_KEY: Final = dg.AssetKey([*CONFLICTS_TABLE])
@@ -43,8 +44,17 @@ conflicts: Final = dg.AssetSpec(
 account_upkeep, conflicts_upkeep = upkeep_assets(
     {ACCOUNT_KEY: ACCOUNT_TABLE, CONFLICTS_KEY: CONFLICTS_TABLE}, group_name=GROUP, owners=[OWNER]
 )
-account_audit: Final = audit_check(
-    asset_key=ACCOUNT_KEY,
-    identifier=ACCOUNT_TABLE,
-    invariants=ACCOUNT_INVARIANTS,
-)
+checks: Final = [
+    *(
+        audit_checks(asset_key=dg.AssetKey([*table]), identifier=table, invariants=invariants)
+        for table, invariants in INVARIANTS.items()
+    ),
+    # A day brings a Delta version at least, and each is posted by a commit, also where it has nothing of a kind.
+    freshness_check(asset_key=ACCOUNT_KEY, identifier=ACCOUNT_TABLE, age_max=timedelta(hours=26)),
+    mirror_lag_check(
+        asset_key=TRANSACTIONS_KEY,
+        identifier=TRANSACTIONS_TABLE,
+        versions_max=5,
+        source_resource_key="transactions",
+    ),
+]

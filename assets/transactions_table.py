@@ -6,15 +6,11 @@ from typing import Final
 
 import dagster as dg
 from pydantic import Field
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table import Table
 
 from assets.account_table import POLICY
 from assets.rendezvous import Rendezvous
 from seriatim.dagster import IcebergCatalog
-from seriatim.dagster.mirror import DeltaSource, mirror_in_run
-from seriatim.mirror import delta_version_of
+from seriatim.dagster.delta_source import DeltaSource
 
 GROUP: Final = "bank"
 OWNER: Final = "team:bank"
@@ -72,15 +68,7 @@ def transactions(
     transactions: dg.ResourceParam[DeltaSource],
 ) -> dg.MaterializeResult[None]:
     """Mirrors the Delta table: each of its versions is a snapshot of bank.transactions, once, whatever overlaps."""
+    from seriatim.dagster.mirror import mirror_in_run
+
     config.meet(context.run.run_id)
     return mirror_in_run(context, catalog.load(), TRANSACTIONS_TABLE, transactions, batch=config.batch, policy=POLICY)
-
-
-def mirrored(catalog: Catalog) -> tuple[Table, int] | None:
-    """Return the mirror and the Delta version that it is at; None: nothing has been mirrored yet."""
-    try:
-        table = catalog.load_table(TRANSACTIONS_TABLE)
-    except NoSuchTableError:
-        return None
-    version = delta_version_of(table)
-    return None if version is None else (table, version)

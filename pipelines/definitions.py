@@ -4,7 +4,7 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
-from assets.tables import account, account_audit, account_upkeep, conflicts, conflicts_upkeep
+from assets.tables import account, account_upkeep, checks, conflicts, conflicts_upkeep
 from assets.transactions_table import source, transactions
 from pipelines.jobs import audit, mirror_transactions, posting_jobs, upkeep
 from pipelines.resources import BankCatalog, TransactionsDelta
@@ -13,7 +13,7 @@ from pipelines.sensors import mirror_new_versions, post_what_is_mirrored, record
 
 defs = dg.Definitions(
     assets=[source, transactions, accounts, *postings, account, conflicts, account_upkeep, conflicts_upkeep],
-    asset_checks=[account_audit],
+    asset_checks=checks,
     jobs=[mirror_transactions, *posting_jobs, upkeep, audit],
     schedules=[*daily_schedules, upkeep_daily],
     sensors=[mirror_new_versions, post_what_is_mirrored, record_conflicts],

@@ -1,4 +1,4 @@
-"""The job that mirrors, one for each kind of transactions, and those that keep the tables in order and audit them."""
+"""The job that mirrors, one for each kind of transactions, and those that keep the tables in order and check them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import dagster as dg
 
 from assets.accounts import accounts
 from assets.postings import postings
-from assets.tables import account_audit, account_upkeep, conflicts_upkeep
+from assets.tables import account_upkeep, checks, conflicts_upkeep
 from assets.transactions_table import transactions
 
 mirror_transactions: Final = dg.define_asset_job(
     "mirror_transactions",
-    selection=[transactions, accounts],
+    selection=dg.AssetSelection.assets(transactions, accounts).without_checks(),  # The job `audit` runs those.
     description="Mirrors what is new in the Delta table of transactions, and opens the accounts that it names anew.",
 )
 posting_jobs: Final = [
@@ -31,6 +31,6 @@ upkeep: Final = dg.define_asset_job(
 )
 audit: Final = dg.define_asset_job(
     "audit",
-    selection=dg.AssetSelection.checks(account_audit),
-    description="Judges from the account table alone whether updates were lost.",
+    selection=dg.AssetSelection.checks(*checks),
+    description="Judges from the tables alone whether updates were lost, and whether accounts and mirror are late.",
 )

@@ -16,15 +16,14 @@ import os
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dagster as dg
-from pyiceberg.catalog import Catalog
 
-from assets.transactions import read_transactions
-from pipelines.generated_bank import generate_bank, write_bank
-from pipelines.landing import arrivals, land
 from seriatim.dagster import IcebergCatalog, open_catalog
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 CATALOG_URI: Final = "SERIATIM_CATALOG_URI"
 WAREHOUSE: Final = "SERIATIM_WAREHOUSE"
@@ -89,6 +88,9 @@ def landed(folder: Path, transactions: Path) -> Path:
         TransactionsError: the file cannot be used; nothing was landed.
     """
     if not folder.exists():
+        from assets.transactions import read_transactions
+        from pipelines.landing import arrivals, land
+
         land(arrivals(read_transactions(transactions), seed=SEED), folder)
     return folder
 
@@ -96,6 +98,8 @@ def landed(folder: Path, transactions: Path) -> Path:
 def generated_bank(path: Path, first_day: date, *, days: int = 59) -> Path:
     """Write a generated bank to `path` if nothing is there, and return `path`."""
     if not path.exists():
+        from pipelines.generated_bank import generate_bank, write_bank
+
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bank(path, generate_bank(SEED, first_day, days=days))  # In one step, so two at once do no harm.
     return path

@@ -15,7 +15,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.audit.iceberg_rows import IcebergRows
 from seriatim.audit.invariants import Bounds, Invariant, UniqueKey, columns_of
-from seriatim.audit.judge import judge
+from seriatim.audit.judging import judge
 from seriatim.audit.limits import Limits
 from seriatim.audit.past import Past, Recorded, Step
 from seriatim.audit.recorded import step_of

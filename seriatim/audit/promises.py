@@ -77,7 +77,8 @@ class Promises:
             rows = tuple(f"{dict(zip(invariant.columns, key, strict=True))}: {count} rows" for key, count in grown)
             what = f"{len(grown)} key(s) belong to several rows, though {invariant}"
             witness = rows[:SHOWN_ROWS_MAX]
-            self.findings.accuse(Kind.DUPLICATE_KEY, what, commit.snapshot_ids, commit.operation_ids, witness)
+            names = commit.operation_ids
+            self.findings.accuse(Kind.DUPLICATE_KEY, what, commit.snapshot_ids, names, witness, (invariant,))
 
     def _judge_constant(
         self, commit: Landed, invariant: ConstantSum, change: RowChange | None, added: Tables, removed: Tables
@@ -88,7 +89,7 @@ class Promises:
         if not self._has_begun or is_equal(moved, 0, scale=before):
             return
         what = f"the sum of {invariant.column} went from {before} to {tracker.total}, though it is constant"
-        self._accuse(commit, invariant.column, change, what, minus(0, moved), Kind.BROKEN_INVARIANT)
+        self._accuse(commit, invariant, change, what, minus(0, moved), Kind.BROKEN_INVARIANT)
 
     def _judge_sums(
         self, commit: Landed, invariant: SumsAsRecorded, change: RowChange | None, added: Tables, removed: Tables
@@ -109,35 +110,42 @@ class Promises:
         what = f"it moves the sum of {column} by {moved} (from {before}), and records {declared}"
         is_multiple = bool(declared) and any(is_equal(moved, declared * times) for times in (2, 3, 4))
         kind = Kind.DOUBLE_APPLY if is_multiple else Kind.FALSE_RECORD
-        self._accuse(commit, column, change, what, minus(declared, moved), kind)
+        self._accuse(commit, invariant, change, what, minus(declared, moved), kind)
 
     def _accuse(
-        self, commit: Landed, column: str, change: RowChange | None, what: str, mismatch: Total, otherwise: Kind
+        self,
+        commit: Landed,
+        invariant: ConstantSum | SumsAsRecorded,
+        change: RowChange | None,
+        what: str,
+        mismatch: Total,
+        otherwise: Kind,
     ) -> None:
         """Find out whether an older state explains a sum that is off, and name it accordingly."""
         ids, names = commit.snapshot_ids, commit.operation_ids
         rows = (*shown(change.gone, "went: "), *shown(change.come, "came: ")) if change is not None else ()
         found = (
-            self.window.stale_source(change, self.keys, column, mismatch)
+            self.window.stale_source(change, self.keys, invariant.column, mismatch)
             if change and self.keys and commit.recorded
             else None
         )
         if found is not None:
             source, stale = found
             if self.findings.has(Kind.LOST_UPDATE, (source, *ids)):
-                return  # What it overwrote has told it already.
+                self.findings.also_breaks(invariant)  # What it overwrote has told it already.
+                return
             what += f"; it was computed from what the rows were before snapshot {source}"
-            self.findings.accuse(Kind.LOST_UPDATE, what, (source, *ids), names, stale)
+            self.findings.accuse(Kind.LOST_UPDATE, what, (source, *ids), names, stale, (invariant,))
             return
         kind = Kind.FOREIGN_WRITE if commit.recorded is None else otherwise
-        self.findings.accuse(kind, what, ids, names, rows)
+        self.findings.accuse(kind, what, ids, names, rows, (invariant,))
 
     def _judge_bounds(self, commit: Landed, invariant: Bounds, added: Tables) -> None:
         if (found := outside(invariant, added())) is None:
             return
         kind = Kind.FOREIGN_WRITE if commit.recorded is None else Kind.BROKEN_INVARIANT
         what = f"{found.num_rows} row(s) are out of bounds, which are {invariant}"
-        self.findings.accuse(kind, what, commit.snapshot_ids, commit.operation_ids, shown(found))
+        self.findings.accuse(kind, what, commit.snapshot_ids, commit.operation_ids, shown(found), (invariant,))
 
     def _sum(self, invariant: ConstantSum | SumsAsRecorded) -> SumTracker:
         tracker = self._trackers[invariant]

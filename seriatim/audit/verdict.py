@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
+
+from seriatim.audit.invariants import Invariant
 
 _FOUND_MAX: Final = 1_000
 SHOWN_ROWS_MAX: Final = 5
@@ -36,6 +38,7 @@ class Anomaly:
     snapshot_ids: tuple[int, ...]  # the last one is where it shows
     operation_ids: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()  # the first few rows that show it
+    invariants: tuple[Invariant, ...] = ()  # the declared ones that it breaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +113,22 @@ class Findings:
         snapshot_ids: tuple[int, ...],
         operation_ids: tuple[str, ...] = (),
         rows: tuple[str, ...] = (),
+        invariants: tuple[Invariant, ...] = (),
     ) -> None:
         """Note an anomaly."""
         if len(self.anomalies) < _FOUND_MAX:
-            self.anomalies.append(Anomaly(kind, what, snapshot_ids, operation_ids, rows))
+            self.anomalies.append(Anomaly(kind, what, snapshot_ids, operation_ids, rows, invariants))
         else:
             self.anomalies_left_out += 1
 
     def has(self, kind: Kind, snapshot_ids: tuple[int, ...]) -> bool:
         """Tell whether the anomaly that was noted last is this one."""
         return any((each.kind, each.snapshot_ids) == (kind, snapshot_ids) for each in self.anomalies[-1:])
+
+    def also_breaks(self, invariant: Invariant) -> None:
+        """Note of the anomaly that was noted last that it breaks this invariant, too."""
+        last = self.anomalies[-1]
+        self.anomalies[-1] = replace(last, invariants=(*last.invariants, invariant))
 
     def leave(self, why: str, snapshot_ids: tuple[int, ...], operation_ids: tuple[str, ...] = ()) -> None:
         """Note that something cannot be judged."""

@@ -6,19 +6,21 @@ def deposits(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.M
 
 The pieces that it is made of are public, too: `Launch` and `operations` (what a launch is known by), `ConflictReporter`
 (conflicts as events), `receipt_metadata` and `table_metadata`.
+
+Definitions load without PyIceberg and PyArrow: what a run, a tick or a check does imports what it does it with.
 """
 
+from typing import TYPE_CHECKING
+
 from seriatim.conflict_events import ConflictEvent as ConflictEvent
-from seriatim.dagster.audit_check import AuditConfig as AuditConfig
-from seriatim.dagster.audit_check import audit_check as audit_check
-from seriatim.dagster.audit_check import audit_result as audit_result
+from seriatim.dagster.audit_checks import AuditConfig as AuditConfig
+from seriatim.dagster.audit_checks import audit_checks as audit_checks
 from seriatim.dagster.catalog import ForceConfig as ForceConfig
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
 from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor
 from seriatim.dagster.conflict_sensor import read_conflicts as read_conflicts
 from seriatim.dagster.conflict_sensor import record_conflicts as record_conflicts
-from seriatim.dagster.conflict_table import ensure_conflict_table as ensure_conflict_table
 from seriatim.dagster.conflicts import ConflictReporter as ConflictReporter
 from seriatim.dagster.conflicts import conflict_from_observation as conflict_from_observation
 from seriatim.dagster.conflicts import conflict_observation as conflict_observation
@@ -27,10 +29,8 @@ from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
 from seriatim.dagster.errors import OutputError as OutputError
-from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
-from seriatim.dagster.first_use import ensure_table as ensure_table
-from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
-from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
+from seriatim.dagster.freshness import freshness_check as freshness_check
+from seriatim.dagster.mirror_check import mirror_lag_check as mirror_lag_check
 from seriatim.dagster.operation_ids import Launch as Launch
 from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
@@ -42,3 +42,22 @@ from seriatim.dagster.receipts import receipt_metadata as receipt_metadata
 from seriatim.dagster.table_metadata import table_metadata as table_metadata
 from seriatim.dagster.upkeep import UpkeepConfig as UpkeepConfig
 from seriatim.dagster.upkeep import upkeep_assets as upkeep_assets
+from seriatim.lazy import exports
+
+if TYPE_CHECKING:
+    from seriatim.dagster.conflict_table import ensure_conflict_table as ensure_conflict_table
+    from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
+    from seriatim.dagster.first_use import ensure_table as ensure_table
+    from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
+    from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "IcebergIOManager": "io_manager",
+            "ensure_conflict_table": "conflict_table",
+            "ensure_namespace": "first_use",
+            "ensure_table": "first_use",
+            "lineage_markdown": "lineage",
+        },
+    )

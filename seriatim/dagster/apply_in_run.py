@@ -13,6 +13,7 @@ from pyiceberg.typedef import Identifier
 from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy, Writer, apply
 from seriatim.commit.prepare import Compute
 from seriatim.dagster.conflicts import ConflictReporter
+from seriatim.dagster.identifiers import names
 from seriatim.dagster.operation_ids import Launch, operations
 from seriatim.dagster.receipts import operation_metadata, outcome_sentence, receipt_metadata
 from seriatim.dagster.table_metadata import described
@@ -79,8 +80,3 @@ def is_forced(context: dg.AssetExecutionContext) -> bool:
     """Whether the run's configuration of the asset says `force: true`."""
     config = context.op_execution_context.op_config
     return isinstance(config, Mapping) and config.get(FORCE) is True
-
-
-def names(identifier: str | Identifier) -> tuple[str, ...]:
-    """Return the parts of a table's name."""
-    return tuple(identifier.split(".")) if isinstance(identifier, str) else tuple(identifier)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import dagster as dg
 from pydantic import Field, PrivateAttr
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.typedef import EMPTY_DICT, Identifier
 
-from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
-from seriatim.commit.prepare import Compute
-from seriatim.dagster.apply_in_run import apply_in_run, names
 from seriatim.dagster.errors import CatalogOpenError, OperationIdError
-from seriatim.dagster.first_use import ensure_table, first_use
+from seriatim.dagster.identifiers import names
 from seriatim.errors import SeriatimError
 from seriatim.redaction import redacted, secrets_of
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+    from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy
+    from seriatim.commit.prepare import Compute
 
 _SQLITE: Final = "sqlite:///"
 _TWICE: Final = (
@@ -61,6 +62,8 @@ class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
         Raises:
             CatalogBusyError: the catalog's database was locked for too long.
         """
+        from seriatim.dagster.first_use import ensure_table
+
         return ensure_table(self.load(), names(identifier), schema, properties)
 
     def apply(  # Options, by name.
@@ -72,7 +75,7 @@ class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
         table_key: dg.AssetKey | None = None,
         force: bool | None = None,
         totals: Sequence[str] = (),
-        branch: str = MAIN_BRANCH,
+        branch: str = "main",
         policy: RetryPolicy | None = None,
         ledger: LedgerPolicy | None = None,
         retention: RetentionPolicy | None = None,
@@ -95,6 +98,8 @@ class IcebergCatalog(dg.ConfigurableResource):  # type: ignore[type-arg]
             OperationIdError: the launch names no partition, or this step has applied a change to the table already.
             SeriatimError: as `seriatim.apply` does; nothing was written, or it is not known.
         """
+        from seriatim.dagster.apply_in_run import apply_in_run
+
         step = (context.run.run_id, context.op_execution_context.retry_number, context.asset_key, names(identifier))
         if step in self._steps:
             raise OperationIdError(context.asset_key.to_user_string(), reason=_TWICE.format(".".join(step[-1])))
@@ -128,6 +133,10 @@ def open_catalog(name: str, *, uri: str, warehouse: str, properties: Mapping[str
         CatalogBusyError: other processes kept a SQLite file locked for too long.
         CatalogOpenError: PyIceberg cannot open it; the message holds no secret.
     """
+    from pyiceberg.catalog import load_catalog
+
+    from seriatim.dagster.first_use import first_use
+
     if uri.startswith(_SQLITE) and (file := uri.removeprefix(_SQLITE).partition("?")[0]) not in ("", ":memory:"):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
     if urlsplit(warehouse).scheme in ("", "file"):

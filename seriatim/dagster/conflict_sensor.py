@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dagster as dg
-from pyiceberg.catalog import Catalog
-from pyiceberg.expressions import In
 
-from seriatim.commit import Append, Base, NoChange, apply
-from seriatim.conflict_events import ConflictEvent, conflict_rows
+from seriatim.conflict_events import ConflictEvent
 from seriatim.dagster.catalog import IcebergCatalog
-from seriatim.dagster.conflict_table import ensure_conflict_table
 from seriatim.dagster.conflicts import conflict_from_observation, is_conflict
 from seriatim.dagster.errors import ConflictEventError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+    from seriatim.commit import Base
 
 BATCH_MAX: Final = 500
 OVERLAP: Final = 1_000
@@ -130,6 +131,12 @@ def record_conflicts(catalog: Catalog, identifier: tuple[str, ...], conflicts: S
     Raises:
         SeriatimError: nothing was appended, or it is not known; record the same conflicts again.
     """
+    from pyiceberg.expressions import In
+
+    from seriatim.commit import Append, NoChange, apply
+    from seriatim.conflict_rows import conflict_rows
+    from seriatim.dagster.conflict_table import ensure_conflict_table
+
     missing: list[ConflictEvent] = []
 
     def append_missing(base: Base) -> Append | NoChange:

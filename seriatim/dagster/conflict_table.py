@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from seriatim.conflict_events import SCHEMA
+from seriatim.conflict_rows import SCHEMA
 from seriatim.dagster.first_use import ensure_table
 
 

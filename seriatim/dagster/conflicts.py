@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import dagster as dg
 
-from seriatim.commit import Conflict, Event
+from seriatim.commit import Conflict
 from seriatim.conflict_events import ConflictEvent
 from seriatim.dagster.errors import ConflictEventError
+
+if TYPE_CHECKING:
+    from seriatim.commit import Event
 
 EVENT: Final = "seriatim/event"
 CONFLICT: Final = "conflict"

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import dagster as dg
-from pydantic import Field
 from pyiceberg.catalog import Catalog
 
 from seriatim.commit import RetryPolicy, Writer
 from seriatim.dagster.conflicts import ConflictReporter, snapshot_text
+from seriatim.dagster.delta_source import DeltaSource
 from seriatim.dagster.first_use import ensure_namespace
 from seriatim.dagster.ranges import ranges
 from seriatim.dagster.table_metadata import described
 from seriatim.mirror import MirrorReceipt, OnGap, mirror
 
 _SNAPSHOTS_MAX: Final = 100  # shown; a first run may land many thousands
-
-
-class DeltaSource(Protocol):
-    """The resource that knows where a Delta table is; `DeltaTableSource` is one."""
-
-    def uri(self) -> str:
-        """Return its address, as deltalake takes it."""
-        ...
-
-    def options(self) -> Mapping[str, str]:
-        """Return the options of its object store, as deltalake takes them."""
-        ...
-
-
-class DeltaTableSource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """A Delta table, by its address; what is secret among its options is given by `dg.EnvVar`."""
-
-    table_uri: str = Field(description="Where it is: a folder, s3://..., abfss://..., gs://...")
-    storage_options: dict[str, str] = Field(default={}, description="Of its object store, as deltalake takes them.")
-
-    def uri(self) -> str:
-        """Return its address, as deltalake takes it."""
-        return self.table_uri
-
-    def options(self) -> Mapping[str, str]:
-        """Return the options of its object store, as deltalake takes them."""
-        return self.storage_options
 
 
 def mirror_in_run(  # Options, by name.

@@ -2,12 +2,13 @@
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pydantic import Field
 
-from seriatim.dagster.mirror import mirror_in_run
-from seriatim.mirror import OnGap
+if TYPE_CHECKING:
+    from seriatim.mirror import OnGap
 
 
 class MirrorConfig(dg.Config):
@@ -26,7 +27,7 @@ def mirror_asset(
     source_key: dg.AssetKey | None = None,
     source_resource_key: str = "delta",
     catalog_key: str = "catalog",
-    on_gap: OnGap = "fail",
+    on_gap: "OnGap" = "fail",
     check_files: bool = False,
     group_name: str | None = None,
     owners: Sequence[str] | None = None,
@@ -49,6 +50,8 @@ def mirror_asset(
         f"order, whatever overlaps.",
     )
     def mirrored(context: dg.AssetExecutionContext, config: MirrorConfig) -> dg.MaterializeResult[None]:
+        from seriatim.dagster.mirror import mirror_in_run
+
         return mirror_in_run(
             context,
             getattr(context.resources, catalog_key).load(),

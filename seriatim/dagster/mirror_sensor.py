@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dagster as dg
-from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from seriatim.dagster.catalog import IcebergCatalog
-from seriatim.dagster.mirror import DeltaSource
+from seriatim.dagster.delta_source import DeltaSource
 from seriatim.errors import DeltaLogError
-from seriatim.mirror import delta_version_of
-from seriatim.mirror.delta.log import DeltaLog
-from seriatim.mirror.receipt import versions_behind
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 VERSION_TAG: Final = "seriatim/mirror"
 TRIES_MAX: Final = 5
@@ -32,6 +31,8 @@ class Lag:
     @property
     def lag(self) -> int:
         """How many versions are not mirrored yet."""
+        from seriatim.mirror.receipt import versions_behind
+
         return versions_behind(self.version, self.delta_version)
 
     def sentence(self) -> str:
@@ -92,6 +93,9 @@ def look(catalog: Catalog, identifier: tuple[str, ...], source: DeltaSource) -> 
     Raises:
         DeltaLogError: there is no Delta table, or its log cannot be read.
     """
+    from seriatim.mirror import delta_version_of
+    from seriatim.mirror.delta.log import DeltaLog
+
     delta_version = DeltaLog.open(source.uri(), source.options()).latest_version()
     try:
         version = delta_version_of(catalog.load_table(identifier))

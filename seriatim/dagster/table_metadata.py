@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import dagster as dg
-import pyarrow.compute as pc
-from pyiceberg.catalog import Catalog
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.typedef import Identifier
 
-from seriatim.dagster.lineage import lineage_markdown
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.typedef import Identifier
 
 ROW_COUNT: Final = "dagster/row_count"
 
@@ -25,7 +23,7 @@ def described(
     identifier: str | Identifier,
     snapshot_id: int | None,
     *,
-    branch: str = MAIN_BRANCH,
+    branch: str = "main",
     totals: Sequence[str] = (),
 ) -> dict[str, dg.MetadataValue[Any]]:
     """Load a table and return `table_metadata`; that this cannot be done does not make what landed a failure."""
@@ -37,13 +35,15 @@ def described(
 
 
 def table_metadata(
-    table: Table, snapshot_id: int | None, *, branch: str = MAIN_BRANCH, totals: Sequence[str] = ()
+    table: Table, snapshot_id: int | None, *, branch: str = "main", totals: Sequence[str] = ()
 ) -> dict[str, dg.MetadataValue[Any]]:
     """Return the columns, the number of rows, the lineage, and the total of each of the columns `totals`.
 
     What can be told of the snapshot is told: nothing of one that is gone, no number of rows where delete files would
     have to be read for it. Only `totals` reads rows: the whole column, at that snapshot.
     """
+    from seriatim.dagster.lineage import lineage_markdown
+
     metadata: dict[str, dg.MetadataValue[Any]] = {
         "dagster/table_name": dg.MetadataValue.text(".".join(table.name())),
         "dagster/column_schema": dg.MetadataValue.table_schema(_columns(table.schema())),
@@ -79,6 +79,8 @@ def _row_count(snapshot: Snapshot) -> int | None:
 
 
 def _total(table: Table, snapshot: Snapshot, column: str) -> dg.MetadataValue[Any]:
+    import pyarrow.compute as pc
+
     rows = table.scan(snapshot_id=snapshot.snapshot_id, selected_fields=(column,)).to_arrow()
     total = pc.sum(rows[column]).as_py()
     return dg.MetadataValue.int(total or 0) if isinstance(total, int | None) else dg.MetadataValue.float(float(total))

@@ -2,12 +2,13 @@
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from pydantic import Field
 
-from seriatim.upkeep import Progress, UpkeepReport, maintain
+if TYPE_CHECKING:
+    from seriatim.upkeep import Progress, UpkeepReport
 
 _HOUR_S = 3600.0
 
@@ -59,7 +60,9 @@ def _upkeep_asset(
         f"files, and removes files that nothing has needed for a while.",
     )
     def upkeep(context: dg.AssetExecutionContext, config: UpkeepConfig) -> dg.MaterializeResult[None]:
-        def told(progress: Progress) -> None:
+        from seriatim.upkeep import maintain
+
+        def told(progress: "Progress") -> None:
             context.log.info(f"{progress.files_listed:,} files listed, {progress.removed:,} removed")
 
         catalog = getattr(context.resources, catalog_key).load()
@@ -73,7 +76,7 @@ def _upkeep_asset(
     return upkeep
 
 
-def upkeep_metadata(report: UpkeepReport) -> dict[str, dg.MetadataValue[Any]]:
+def upkeep_metadata(report: "UpkeepReport") -> dict[str, dg.MetadataValue[Any]]:
     """Return what a round of upkeep did, or would do; what can be plotted is a number."""
     integer = dg.MetadataValue.int
     return {

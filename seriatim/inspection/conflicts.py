@@ -9,7 +9,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.typedef import Identifier
 
-from seriatim.conflict_events import SCHEMA, ConflictEvent, conflicts_of_rows
+from seriatim.conflict_events import ConflictEvent
+from seriatim.conflict_rows import SCHEMA, conflicts_of_rows
 from seriatim.errors import ConflictTableError
 
 CONFLICT_TABLE: Final = "bank.conflicts"

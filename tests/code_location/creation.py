@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from assets.account_table import open_accounts
+from assets.account_opening import open_accounts
+from assets.mirrored import mirrored
 from assets.tables import CONFLICTS_TABLE
-from assets.transactions_table import TRANSACTIONS_TABLE, mirrored
+from assets.transactions_table import TRANSACTIONS_TABLE
 from pipelines.instance import prepare_instance
 from pipelines.resources import DELTA, BankCatalog
 from seriatim.commit import Writer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyiceberg.exceptions import NoSuchTableError
 
-from seriatim.conflict_events import SCHEMA, ConflictEvent, conflict_rows
+from seriatim.conflict_events import ConflictEvent
+from seriatim.conflict_rows import SCHEMA, conflict_rows
 from seriatim.errors import ConflictTableError
 from seriatim.inspection import recorded_conflicts
 from tests.faults.bank import Bank

@@ -108,6 +108,25 @@ def observed(result: dg.ExecuteInProcessResult) -> list[dg.AssetObservation]:
     return [event.asset_observation_data.asset_observation for event in events]
 
 
+def evaluated(
+    checks: dg.AssetChecksDefinition,
+    catalog: IcebergCatalog,
+    *,
+    only: str | None = None,
+    resources: Mapping[str, object] | None = None,
+    **config: object,
+) -> dict[str, dg.AssetCheckEvaluation]:
+    """Run checks, or one of them, as the UI would; return what each came to, by its name."""
+    selected = dg.AssetSelection.checks(*(key for key in checks.check_keys if only in (None, key.name)))
+    result = dg.materialize(
+        [dg.AssetSpec(TABLE_KEY), checks],
+        selection=selected,
+        resources={"catalog": catalog, **(resources or {})},
+        run_config={"ops": {checks.op.name: {"config": config}}} if config else None,
+    )
+    return {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
+
+
 def failure_of(result: dg.ExecuteInProcessResult) -> str:
     """Return the message of what the run's step failed with."""
     (failure,) = result.filter_events(lambda event: event.is_step_failure)

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from seriatim.audit.invariants import Invariant
-from seriatim.audit.judge import judge
+from seriatim.audit.judging import judge
 from seriatim.audit.limits import Limits
 from seriatim.audit.past import CannotReadError, Difference, LiveFile, MissingFileError, Past, Recorded, Step
 from seriatim.audit.verdict import Verdict

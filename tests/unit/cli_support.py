@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from seriatim import Append, Base, Declared, Partitions, Writer, apply
 from seriatim.cli.app import app
-from seriatim.conflict_events import SCHEMA, ConflictEvent, conflict_rows
+from seriatim.conflict_events import ConflictEvent
+from seriatim.conflict_rows import SCHEMA, conflict_rows
 from tests.faults.bank import Bank
 
 RUN = "0f3c1a52-7c46-4f0e-9d5b-3a51c0b1e0aa"
