@@ -1,0 +1,65 @@
+"""`python3 run.py screenshots`: make a small bank in a folder of its own, and the documents' pictures of it.
+
+Exit codes: 0 the pictures are made; 1 they are not; 2 there is no Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import dagster as dg
+
+from pipelines.screenshots.bank import Bank, bank_under
+from pipelines.screenshots.browser import browser_page, chromium
+from pipelines.screenshots.pictures import CHECK_GREEN, CHECK_RED, pictures_of_runs, take, without_navigation
+from pipelines.screenshots.webserver import webserver
+
+_DEPOSIT_KEY: Final = dg.AssetKey(["bank", "cash_deposit"])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the pictures and return the exit code."""
+    options = _parser().parse_args(arguments)
+    executable = chromium()
+    if executable is None:
+        print("There is neither chromium nor google-chrome on the PATH: install one (Debian: apt install chromium).")
+        return 2
+    options.into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="seriatim-screenshots-") as folder:
+        bank = bank_under(Path(folder))
+        os.environ.update(bank.place.environment())
+        print("A bank is made, and posted by overlapping runs: a minute or two.", flush=True)
+        bank.prepare()
+        bank.post()
+        _take_all(bank, executable, options.into)
+    return 0
+
+
+def _take_all(bank: Bank, executable: str, folder: Path) -> None:
+    """Take the pictures; then write past the bank, and take the one of the check that says so."""
+    is_sound = bank.check()
+    assert is_sound, "the audit of a bank that nobody has written past is red"
+    log = bank.place.home / "webserver.log"
+    with webserver(bank.place.environment(), log) as url, browser_page(executable) as page:
+        without_navigation(page, url)
+        for picture in (*pictures_of_runs(bank.lost_at_ms(_DEPOSIT_KEY)), CHECK_GREEN):
+            print(take(page, url, picture, folder), flush=True)
+        bank.write_past_it()
+        is_sound = bank.check()
+        assert not is_sound, "the audit of a bank that somebody has written past is green"
+        print(take(page, url, CHECK_RED, folder), flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="run.py screenshots", description="The documents' pictures of the UI.")
+    parser.add_argument("--into", type=Path, default=Path("docs/images"), help="folder, default docs/images")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
