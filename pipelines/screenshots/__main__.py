@@ -9,14 +9,15 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import dagster as dg
 
-from pipelines.screenshots.bank import Bank, bank_under
+from pipelines.screenshots.bank import Bank, NoConflictError, PostingFailedError, bank_under
 from pipelines.screenshots.browser import browser_page, chromium
-from pipelines.screenshots.pictures import CHECK_GREEN, CHECK_RED, pictures_of_runs, take, without_navigation
+from pipelines.screenshots.pictures import Picture, picture_of, pictures_of_runs, take, without_navigation
 from pipelines.screenshots.webserver import webserver
 
 _DEPOSIT_KEY: Final = dg.AssetKey(["bank", "cash_deposit"])
@@ -34,25 +35,34 @@ def main(arguments: list[str] | None = None) -> int:
         bank = bank_under(Path(folder))
         os.environ.update(bank.place.environment())
         print("A bank is made, and posted by overlapping runs: a minute or two.", flush=True)
-        bank.prepare()
-        bank.post()
-        _take_all(bank, executable, options.into)
+        try:
+            bank.prepare()
+            bank.post()
+            _take_all(bank, executable, options.into)
+        except (PostingFailedError, NoConflictError) as err:
+            print(err)
+            return 1
     return 0
 
 
 def _take_all(bank: Bank, executable: str, folder: Path) -> None:
-    """Take the pictures; then write past the bank, and take the one of the check that says so."""
-    is_sound = bank.check()
-    assert is_sound, "the audit of a bank that nobody has written past is red"
-    log = bank.place.home / "webserver.log"
-    with webserver(bank.place.environment(), log) as url, browser_page(executable) as page:
-        without_navigation(page, url)
-        for picture in (*pictures_of_runs(bank.lost_at_ms(_DEPOSIT_KEY)), CHECK_GREEN):
-            print(take(page, url, picture, folder), flush=True)
+    """Take the pictures; then write past the bank, and take the one of a check that says so."""
+    with webserver(bank.place.environment(), bank.place.home / "webserver.log") as url:
+        sound = bank.check()
+        assert all(each.passed for each in sound), "a check of a bank that nobody has written past is red"
+        _take(executable, url, (*pictures_of_runs(bank.lost_at_ms(_DEPOSIT_KEY)), picture_of(sound[0])), folder)
         bank.write_past_it()
-        is_sound = bank.check()
-        assert not is_sound, "the audit of a bank that somebody has written past is green"
-        print(take(page, url, CHECK_RED, folder), flush=True)
+        red = [each for each in bank.check() if not each.passed]
+        assert red, "every check of a bank that somebody has written past is green"
+        _take(executable, url, [picture_of(red[0])], folder)
+
+
+def _take(executable: str, url: str, pictures: Sequence[Picture], folder: Path) -> None:
+    """Take pictures by a browser of their own: no run may be in a process while one is open there (asyncio)."""
+    with browser_page(executable) as page:
+        without_navigation(page, url)
+        for picture in pictures:
+            print(take(page, url, picture, folder), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -31,14 +31,17 @@ _DAYS: Final = 12
 # Each group posts every step at once, so that all of a group but one lose and compute again.
 _GROUPS: Final = (("cash_deposit", "cash_withdrawal"), ("cash_deposit", "household", "standing_order"))
 _STEPS: Final = 6
+_SAID_MAX: Final = 4_000  # characters of a failed run's output
 _OTHERS: Final = tuple(kind.name for kind in KINDS if not any(kind.name in group for group in _GROUPS))
 
 
 class PostingFailedError(Exception):
-    """A run of the bank failed, so that there is nothing to take a picture of; its log says why."""
+    """A run of the bank failed, so that there is nothing to take a picture of; the end of its output says why."""
 
     def __init__(self, finished: Finished) -> None:
-        super().__init__(f"{finished.run.label} ended with {finished.exit_code}: see {finished.log}")
+        output = finished.log.read_text(encoding="utf-8", errors="replace")
+        super().__init__(f"{finished.run.label} ended with {finished.exit_code}: {output[-_SAID_MAX:]}")
+        self.run, self.exit_code = finished.run, finished.exit_code
 
 
 class NoConflictError(Exception):
@@ -79,8 +82,8 @@ class Bank:
                 tick_conflict_sensor(instance)
         self._launch([Run("the other kinds", tuple(f"bank/{kind}" for kind in _OTHERS), {})])
 
-    def check(self) -> bool:
-        """Run every check that the code location has, in one run; return whether all passed."""
+    def check(self) -> Sequence[dg.AssetCheckEvaluation]:
+        """Run every check that the code location has, in one run; return what they found."""
         everything = [*(defs.assets or []), *(defs.asset_checks or [])]
         with self.instance() as instance:
             result = dg.materialize(
@@ -88,8 +91,9 @@ class Bank:
                 selection=dg.AssetSelection.all_asset_checks(),
                 instance=instance,
                 resources=defs.resources,
+                run_config={"loggers": {"console": {"config": {"log_level": "ERROR"}}}},
             )
-        return all(evaluation.passed for evaluation in result.get_asset_check_evaluations())
+        return result.get_asset_check_evaluations()
 
     def write_past_it(self) -> None:
         """Set a balance back to what it was, by plain PyIceberg, as a job does that has read before others wrote."""
@@ -119,9 +123,14 @@ class Bank:
 
     def _launch(self, runs: Sequence[Run]) -> None:
         fleet = Fleet(self.place.home, self.place.environment(), workers=len(runs))
-        for finished in fleet.run(runs, lambda each: None):
+        for finished in fleet.run(runs, _unheard):
             if finished.exit_code:
                 raise PostingFailedError(finished)
+
+
+def _unheard(finished: Finished) -> None:
+    """Be told that a run has ended, where nobody looks on."""
+    del finished
 
 
 def bank_under(home: Path) -> Bank:

@@ -15,8 +15,8 @@ import urllib3
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _HOST: Final = "127.0.0.1"
-# It refuses connections until it has loaded the code location: up to 60 s, with pauses of half a second at most.
-_UNTIL_IT_SERVES: Final = urllib3.Retry(total=None, connect=150, read=0, backoff_factor=0.1, backoff_max=0.5)
+# It refuses connections until it has loaded the code location: up to 200 s, with pauses of a second at most.
+_UNTIL_IT_SERVES: Final = urllib3.Retry(total=None, connect=200, read=0, backoff_factor=0.1, backoff_max=1.0)
 _ENDS_S_MAX: Final = 30.0
 
 
