@@ -51,6 +51,8 @@ def named_in(text: str) -> Iterator[str]:
     Raises:
         ValueError: a mark is not on a test, or holds something else than texts: nobody could say what it names.
     """
+    if MARKER not in text:
+        return  # Most modules; to parse them all takes seconds.
     tree = ast.parse(text)
     marks = [node for node in ast.walk(tree) if _is_mark(node)]
     of_tests = [
