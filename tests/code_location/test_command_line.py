@@ -100,9 +100,12 @@ def test_a_failed_run_is_a_failed_command(scene: Scene) -> None:
 
 
 def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(scene: Scene) -> None:
-    """Both have read before either commits: one of them loses, for certain, and applies its change to the winner's."""
+    """Both have read before either commits: one of them loses, for certain, and applies its change to the winner's.
+
+    They meet although one run at a time is allowed, and no daemon is there: these commands by-pass the run queue.
+    """
     home, meet = scene.folder / "home", scene.folder / "meet"
-    prepare_instance(home)
+    prepare_instance(home, max_concurrent_runs=1)
     processes = [
         scene.dagster(*materialize(kind, meet=meet, parties=2), home=home) for kind in ("cash_deposit", "household")
     ]

@@ -34,11 +34,10 @@ def commands_in(text: str) -> Iterator[str]:
         if language and language not in _SHELLS:
             continue
         for line in block.splitlines():
-            command = re.split(r"\s+# ", line.removeprefix("$ "))[0].strip()
-            if _COMMAND.match(command):
-                yield command
-            elif language and command and not command.startswith("#"):
+            command, *comments = (part.strip() for part in re.split(r"\s+# ", line.removeprefix("$ ")))
+            if language and command and not (command.startswith("#") or _COMMAND.match(command)):
                 raise ValueError(f"{line!r} is in a block of a shell, and no command that is known; see _COMMAND")
+            yield from (part for part in (command, *comments) if _COMMAND.match(part))
     for words in _INLINE.findall(_FENCED.sub("", text)):
         command = " ".join(words.split())
         if _COMMAND.match(command):

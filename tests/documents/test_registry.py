@@ -11,7 +11,7 @@ BLOCKS = """
 TABLE` is one that is broken between two lines.
 
 ```
-$ seriatim lookup TABLE id; echo $?     # a comment
+$ seriatim lookup TABLE id; echo $?     # pip install it
 table: what it prints
 4
 dagster/   ->   a picture
@@ -38,7 +38,7 @@ def test_every_command_that_a_test_names_is_in_a_document() -> None:
 
 def test_commands_are_found_in_blocks_and_in_sentences() -> None:
     assert list(commands_in(BLOCKS)) == [
-        *("seriatim lookup TABLE id; echo $?", "X=1 python3 run.py test"),
+        *("seriatim lookup TABLE id; echo $?", "pip install it", "X=1 python3 run.py test"),
         *("python3 run.py dev", "seriatim upkeep TABLE"),
     ]
 
