@@ -178,6 +178,11 @@ def bench(args: Sequence[str]) -> int:
     return python(MAIN, "-m", "benchmarks", *args)
 
 
+def screenshots(args: Sequence[str]) -> int:
+    """[--into docs/images] The documents' pictures of the Dagster UI, by the machine's own Chromium; not in CI."""
+    return python(MAIN, "-m", "pipelines.screenshots", *args)
+
+
 def lock(args: Sequence[str]) -> int:
     """Makes the locks again from pyproject.toml; keeps what is pinned unless `--upgrade` is given."""
     uv = ensure_tools()
@@ -198,7 +203,10 @@ def lock(args: Sequence[str]) -> int:
 
 RECIPES: dict[str, Callable[[Sequence[str]], int]] = {
     recipe.__name__: recipe
-    for recipe in (demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, bench, lock)
+    for recipe in (
+        *(demo, dev, test, exhaustive, contract, check, oracle, mutants, mutation, soak, bench, screenshots),
+        lock,
+    )
 }
 
 
@@ -231,7 +239,7 @@ def start(argv: Sequence[str]) -> int:
 
 def usage() -> str:
     """The table of recipes."""
-    rows = [f"  {name:<9} {recipe.__doc__}" for name, recipe in RECIPES.items()]
+    rows = [f"  {name:<11} {recipe.__doc__}" for name, recipe in RECIPES.items()]
     return "\n".join(["python3 run.py RECIPE [arguments]", *rows, "Paths in arguments are relative to the checkout."])
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -155,16 +156,28 @@ class Scene:
 
     def dagster(self, *arguments: str, home: Path | None = None) -> subprocess.Popen[str]:
         """Start the `dagster` command in the checkout, as the README writes it; the output is one text."""
-        variables = {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"}
-        variables |= {**self.environment, "DAGSTER_DISABLE_TELEMETRY": "1"}
-        if home is not None:
-            variables["DAGSTER_HOME"] = str(home)
+        return self.typed(shlex.join([".venv/bin/dagster", *arguments]), home=home)
+
+    def typed(self, command: str, *, home: Path | None = None, log: Path | None = None) -> subprocess.Popen[str]:
+        """Start a command in the checkout as a document writes it; the output is one text, or goes to `log`."""
+        instance = {} if home is None else {"DAGSTER_HOME": str(home)}
+        return typed(command, {**self.environment, **instance}, log=log)
+
+
+def typed(command: str, environment: Mapping[str, str], *, log: Path | None = None) -> subprocess.Popen[str]:
+    """Start a command by a shell in the checkout, whose environment is the one of this process; it leads a group."""
+    variables = {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"}
+    scripts = Path(sys.executable).parent
+    path = os.pathsep.join([str(scripts), os.environ.get("PATH", os.defpath)])
+    with log.open("a") if log is not None else nullcontext(subprocess.PIPE) as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "dagster", *arguments],
+            ["sh", "-c", f"exec {command.replace('.venv/bin', shlex.quote(str(scripts)))}"],
             cwd=ROOT,
-            env=variables,
-            stdout=subprocess.PIPE,
+            env={**variables, "PATH": path, "DAGSTER_DISABLE_TELEMETRY": "1", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
             text=True,
         )
 

@@ -25,9 +25,10 @@ def materialize(kind: str, *, meet: Path | None = None, parties: int = 1) -> lis
     ]
 
 
-def test_the_workspace_names_the_code_location(scene: Scene) -> None:
+@pytest.mark.documented("dagster definitions validate")
+def test_the_workspace_names_the_code_location(scene: Scene, documented: tuple[str, ...]) -> None:
     """`dagster dev` and its like find it from the checkout, without being told."""
-    process = scene.dagster("definitions", "validate", home=scene.folder)
+    process = scene.typed(documented[0], home=scene.folder)
 
     output, _ = process.communicate(timeout=TIMEOUT_S)
 
@@ -35,15 +36,55 @@ def test_the_workspace_names_the_code_location(scene: Scene) -> None:
     assert "Validation successful for code location bank" in output
 
 
-def test_without_a_home_what_is_new_is_posted_and_the_run_says_where_its_conflicts_are(scene: Scene) -> None:
-    """Nothing has to be prepared."""
-    process = scene.dagster(*materialize("cash_deposit"))
+@pytest.mark.documented(
+    ".venv/bin/dagster asset materialize -m pipelines.definitions --select '+key:\"bank/cash_deposit\"'"
+)
+def test_without_a_home_what_is_new_is_posted_and_the_run_says_where_its_conflicts_are(
+    scene: Scene, documented: tuple[str, ...]
+) -> None:
+    """Nothing has to be prepared: what has arrived is mirrored, and its accounts are opened."""
+    scene.arrive("7,3,1993-01-04,cash_deposit,5.00")
+    process = scene.typed(documented[0])
 
     output, _ = process.communicate(timeout=TIMEOUT_S)
 
     assert process.returncode == 0, output
-    assert scene.balances() == {1: 110_00, 2: 50_00}
+    assert scene.balances() == {1: 110_00, 2: 50_00, 3: 5_00}
     assert "DAGSTER_HOME is not set" in output
+
+
+@pytest.mark.documented(
+    ".venv/bin/dagster asset materialize -m pipelines.definitions --select bank/cash_deposit "
+    '--config-json \'{"ops": {"bank__cash_deposit": {"config": {"upto": 1}}}}\''
+)
+def test_a_configuration_says_up_to_where_is_posted(scene: Scene, documented: tuple[str, ...]) -> None:
+    scene.arrive("7,1,1993-01-04,cash_deposit,5.00")
+    scene.mirror()
+    process = scene.typed(documented[0])
+
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+
+    assert process.returncode == 0, output
+    assert scene.balances()[1] == 110_00
+
+
+@pytest.mark.documented(
+    "dagster schedule start post_cash_deposit_daily",
+    "dagster sensor start mirror_new_versions",
+    "dagster sensor start post_what_is_mirrored",
+)
+def test_what_launches_runs_is_switched_on(scene: Scene, documented: tuple[str, ...]) -> None:
+    """A daemon that is started then heeds it."""
+    home = scene.folder / "home"
+    prepare_instance(home)
+    processes = [scene.typed(command, home=home) for command in documented]
+
+    outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        states = {state.instigator_name: state.status.value for state in instance.all_instigator_state()}
+    assert states == {command.split()[-1]: "RUNNING" for command in documented}
 
 
 def test_a_failed_run_is_a_failed_command(scene: Scene) -> None:
@@ -59,9 +100,12 @@ def test_a_failed_run_is_a_failed_command(scene: Scene) -> None:
 
 
 def test_with_a_home_overlapping_commands_leave_their_conflict_for_the_sensor(scene: Scene) -> None:
-    """Both have read before either commits: one of them loses, for certain, and applies its change to the winner's."""
+    """Both have read before either commits: one of them loses, for certain, and applies its change to the winner's.
+
+    They meet although one run at a time is allowed, and no daemon is there: these commands by-pass the run queue.
+    """
     home, meet = scene.folder / "home", scene.folder / "meet"
-    prepare_instance(home)
+    prepare_instance(home, max_concurrent_runs=1)
     processes = [
         scene.dagster(*materialize(kind, meet=meet, parties=2), home=home) for kind in ("cash_deposit", "household")
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -35,11 +36,14 @@ def _python(code: str, *arguments: str, home: Path, **variables: str) -> subproc
     )
 
 
-def _seriatim(*arguments: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Do what the script does that an installer makes of the entry point."""
+def _script() -> str:
+    """Return the script that an installer makes of the entry point."""
     module, _, function = PYPROJECT["project"]["scripts"]["seriatim"].partition(":")
-    script = f"import sys; from {module} import {function}; sys.exit({function}())"
-    return _python(script, *arguments, home=home, **variables)
+    return f"import sys; from {module} import {function}; sys.exit({function}())"
+
+
+def _seriatim(*arguments: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return _python(_script(), *arguments, home=home, **variables)
 
 
 def test_the_command_reads_the_configuration_of_pyiceberg(tmp_path: Path) -> None:
@@ -141,6 +145,26 @@ def test_completion_can_be_shown_for_a_shell(tmp_path: Path) -> None:
 
     assert shown.returncode == 0
     assert "_SERIATIM_COMPLETE=complete_bash" in shown.stdout
+
+
+@pytest.mark.documented("seriatim --install-completion")
+def test_completion_is_installed_for_the_shell_that_asks(tmp_path: Path, documented: tuple[str, ...]) -> None:
+    """A function of bash stands for the script that an installer would have made."""
+    seriatim = f'seriatim() {{ {sys.executable} -c {shlex.quote(_script())} "$@"; }}'
+
+    ended = subprocess.run(
+        ["bash", "--norc", "-c", f"{seriatim}; {documented[0]}; exit $?"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+        env=_environment(tmp_path),
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "_SERIATIM_COMPLETE" in "".join(path.read_text() for path in tmp_path.rglob("*.sh"))
+    assert "seriatim.sh" in (tmp_path / ".bashrc").read_text()
 
 
 def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
