@@ -20,7 +20,7 @@ name = __spec__.name if __spec__ else os.path.basename(sys.argv[0])
 told = [f"{each}={os.path.basename(os.environ[each])}" for each in sorted(os.environ) if each.startswith("SERIATIM_")]
 print(os.path.basename(sys.prefix), *told, name, *sys.argv[1:])
 """
-PYTEST = "pytest -n auto --dist loadfile"
+PYTEST = "pytest -n auto --dist loadfile --no-loadscope-reorder"
 CONTRACT = [f"{name} {PYTEST} tests/contract" for name in (".venv-pyiceberg-0.10", ".venv-pyiceberg-0.11", ".venv")]
 CHECK = ["ruff format --check .", "ruff check .", "mypy", "lint-imports --no-logo"]
 SOAK = "--minutes 5 --writers 8 --kill-every 3 --seed 2 --report somewhere"
@@ -33,6 +33,9 @@ STARTED = {
     "python3 run.py test": [f".venv {PYTEST}"],
     "SERIATIM_SCHEDULE='...' python3 run.py test tests/oracle/test_schedules.py -k replayed": [
         f".venv SERIATIM_SCHEDULE=... {PYTEST} tests/oracle/test_schedules.py -k replayed"
+    ],
+    "SERIATIM_PIN=1 python3 run.py test tests/code_location/test_pinned.py": [
+        f".venv SERIATIM_PIN=1 {PYTEST} tests/code_location/test_pinned.py"
     ],
     "python3 run.py exhaustive": [f".venv {PYTEST} --dist load -m exhaustive"],
     "python3 run.py contract": CONTRACT,
@@ -85,6 +88,7 @@ def _typed(checkout: Checkout, command: str) -> subprocess.CompletedProcess[str]
     "python3 run.py dev",
     "python3 run.py test",
     "SERIATIM_SCHEDULE='...' python3 run.py test tests/oracle/test_schedules.py -k replayed",
+    "SERIATIM_PIN=1 python3 run.py test tests/code_location/test_pinned.py",
     "python3 run.py exhaustive",
     "python3 run.py contract",
     "python3 run.py contract 0.10",
