@@ -9,19 +9,22 @@ The pieces that it is made of are public, too: `Launch` and `operations` (what a
 """
 
 from seriatim.conflict_events import ConflictEvent as ConflictEvent
+from seriatim.dagster.alert_sensor import alert_sensor as alert_sensor
+from seriatim.dagster.alerts import Alert as Alert
 from seriatim.dagster.audit_check import AuditConfig as AuditConfig
 from seriatim.dagster.audit_check import audit_check as audit_check
 from seriatim.dagster.audit_check import audit_result as audit_result
 from seriatim.dagster.catalog import ForceConfig as ForceConfig
 from seriatim.dagster.catalog import IcebergCatalog as IcebergCatalog
 from seriatim.dagster.catalog import open_catalog as open_catalog
+from seriatim.dagster.conflict_log import read_conflicts as read_conflicts
 from seriatim.dagster.conflict_sensor import conflict_sensor as conflict_sensor
-from seriatim.dagster.conflict_sensor import read_conflicts as read_conflicts
 from seriatim.dagster.conflict_sensor import record_conflicts as record_conflicts
 from seriatim.dagster.conflict_table import ensure_conflict_table as ensure_conflict_table
 from seriatim.dagster.conflicts import ConflictReporter as ConflictReporter
 from seriatim.dagster.conflicts import conflict_from_observation as conflict_from_observation
 from seriatim.dagster.conflicts import conflict_observation as conflict_observation
+from seriatim.dagster.errors import AlertNotSentError as AlertNotSentError
 from seriatim.dagster.errors import CatalogBusyError as CatalogBusyError
 from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
@@ -31,6 +34,9 @@ from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
 from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
 from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
+from seriatim.dagster.notifiers import LogNotifier as LogNotifier
+from seriatim.dagster.notifiers import Notifier as Notifier
+from seriatim.dagster.notifiers import WebhookNotifier as WebhookNotifier
 from seriatim.dagster.operation_ids import Launch as Launch
 from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
