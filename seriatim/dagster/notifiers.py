@@ -28,7 +28,7 @@ class Notifier(Protocol):
 
 
 class LogNotifier(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """Writes alerts to Dagster's log as warnings: in a sensor, to that of the daemon."""
+    """Writes alerts as warnings to Dagster's log: that of the process in which the sensor is evaluated."""
 
     def notify(self, alert: Alert) -> None:
         """Write it."""
