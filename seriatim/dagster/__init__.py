@@ -30,6 +30,7 @@ from seriatim.dagster.errors import CatalogOpenError as CatalogOpenError
 from seriatim.dagster.errors import ConflictEventError as ConflictEventError
 from seriatim.dagster.errors import OperationIdError as OperationIdError
 from seriatim.dagster.errors import OutputError as OutputError
+from seriatim.dagster.failure_sensor import failure_sensor as failure_sensor
 from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
 from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
