@@ -85,14 +85,16 @@ def test_a_tick_starts_one_run() -> None:
     assert [request.partition_key for request in tick.run_requests or []] == [None]
 
 
-def test_the_sensor_of_conflicts_is_on_and_those_that_start_runs_are_off() -> None:
-    """Conflicts are recorded without anybody having to ask for it; runs begin when somebody has switched them on."""
+def test_the_sensors_that_watch_are_on_and_those_that_start_runs_are_off() -> None:
+    """Conflicts and failures are told without anybody having to ask; runs begin when somebody has switched them on."""
     statuses = {sensor.name: sensor.default_status for sensor in defs.sensors or []}
 
     assert statuses == {
         "mirror_new_versions": dg.DefaultSensorStatus.STOPPED,
         "post_what_is_mirrored": dg.DefaultSensorStatus.STOPPED,
         "record_conflicts": dg.DefaultSensorStatus.RUNNING,
+        "alert_on_conflicts": dg.DefaultSensorStatus.RUNNING,
+        "tell_failures": dg.DefaultSensorStatus.RUNNING,
     }
 
 
