@@ -35,6 +35,7 @@ from seriatim.dagster.first_use import ensure_namespace as ensure_namespace
 from seriatim.dagster.first_use import ensure_table as ensure_table
 from seriatim.dagster.io_manager import IcebergIOManager as IcebergIOManager
 from seriatim.dagster.lineage import lineage_markdown as lineage_markdown
+from seriatim.dagster.missed_ticks import missed_ticks_sensor as missed_ticks_sensor
 from seriatim.dagster.notifiers import LogNotifier as LogNotifier
 from seriatim.dagster.notifiers import Notifier as Notifier
 from seriatim.dagster.notifiers import WebhookNotifier as WebhookNotifier
@@ -43,9 +44,11 @@ from seriatim.dagster.operation_ids import Operations as Operations
 from seriatim.dagster.operation_ids import Tick as Tick
 from seriatim.dagster.operation_ids import operation_ids as operation_ids
 from seriatim.dagster.operation_ids import operations as operations
+from seriatim.dagster.operation_ids import tick_tags as tick_tags
 from seriatim.dagster.receipts import operation_metadata as operation_metadata
 from seriatim.dagster.receipts import outcome_sentence as outcome_sentence
 from seriatim.dagster.receipts import receipt_metadata as receipt_metadata
+from seriatim.dagster.skip_if_running import skip_if_running as skip_if_running
 from seriatim.dagster.table_metadata import table_metadata as table_metadata
 from seriatim.dagster.upkeep import UpkeepConfig as UpkeepConfig
 from seriatim.dagster.upkeep import upkeep_asset as upkeep_asset
