@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -13,10 +15,14 @@ import pytest
 from dagster._cli.job import _create_run
 from dagster._core.instance.config import dagster_instance_config
 from dagster._core.remote_origin import InProcessCodeLocationOrigin
+from dagster._core.test_utils import freeze_time
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+from dagster._daemon.monitoring.concurrency import execute_concurrency_slots_iteration
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
+
+from seriatim.system import SystemClock
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 # Dagster's launcher that starts no process: a run that is taken from the queue stays where it is.
@@ -91,6 +97,7 @@ def queue(one_queue: Queue) -> Queue:
     return one_queue
 
 
+@pytest.mark.slow
 def test_no_more_runs_are_in_progress_than_the_queue_lets(queue: Queue) -> None:
     """The fifth waits until one has ended."""
     runs = queue.submit(*["free_job"] * 5)
@@ -101,6 +108,7 @@ def test_no_more_runs_are_in_progress_than_the_queue_lets(queue: Queue) -> None:
     assert queue.dequeue() == [runs[0], *runs[2:]]
 
 
+@pytest.mark.slow
 def test_no_more_than_two_runs_of_one_table_are_in_progress(queue: Queue) -> None:
     """Runs of another table, and those that carry no tag, go past."""
     first, second, third, other, free = queue.submit(*["account_job"] * 3, "loans_job", "free_job")
@@ -110,6 +118,7 @@ def test_no_more_than_two_runs_of_one_table_are_in_progress(queue: Queue) -> Non
     assert queue.dequeue() == [first, third, other, free]
 
 
+@pytest.mark.slow
 def test_a_run_waits_in_the_queue_for_a_place_in_its_pool(queue: Queue) -> None:
     """Whatever asset of the pool it makes; by default a pool has one place, and another number can be set."""
     (known,) = queue.submit("pooled_job")
@@ -125,6 +134,7 @@ def test_a_run_waits_in_the_queue_for_a_place_in_its_pool(queue: Queue) -> None:
     assert queue.dequeue() == [second, free, third]
 
 
+@pytest.mark.slow
 def test_a_pool_that_dagster_meets_for_the_first_time_lets_all_through(queue: Queue) -> None:
     """Its default limit holds from the daemon's next look on (1.13): set the limit of a pool that matters."""
     runs = queue.submit("pooled_job", "also_pooled_job")
@@ -132,6 +142,24 @@ def test_a_pool_that_dagster_meets_for_the_first_time_lets_all_through(queue: Qu
     assert queue.dequeue() == runs
     queue.submit("pooled_job")
     assert queue.dequeue() == runs
+
+
+@pytest.mark.slow
+def test_a_place_of_a_run_that_has_ended_is_freed_by_monitoring_after_a_while(queue: Queue) -> None:
+    """A killed step does not give it back. Its zombie may still write by then: a pool keeps nobody from writing."""
+    storage = queue.instance.event_log_storage
+    storage.set_concurrency_slots("bank_account", 1)
+    killed, waiting = queue.submit("pooled_job", "pooled_job")
+    assert storage.claim_concurrency_slot("bank_account", killed, "pooled").is_claimed
+    queue.end(killed)
+    found = []
+    now = datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
+    for seconds in (1, 60):
+        with freeze_time(now + timedelta(seconds=seconds)):
+            list(execute_concurrency_slots_iteration(queue.workspace, logging.getLogger("monitoring")))
+        found.append(storage.claim_concurrency_slot("bank_account", waiting, "pooled").is_claimed)
+
+    assert found == [False, True]
 
 
 def test_the_instance_monitors_retries_and_frees_places(queue: Queue) -> None:
