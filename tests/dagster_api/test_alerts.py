@@ -12,6 +12,7 @@ import pytest
 from seriatim.dagster import Alert, ConflictEvent, alert_sensor
 from seriatim.dagster.alert_sensor import Progress
 from seriatim.dagster.alerts import Limit, Measure, alerts_of
+from seriatim.dagster.conflict_log import conflicts_since
 from tests.dagster_api.accounts import TABLE_KEY
 from tests.dagster_api.event_log import NOON_MS, conflict, emit, put
 from tests.faults.clock import ManualClock
@@ -177,12 +178,14 @@ def test_an_event_that_is_there_twice_counts_once_and_others_not_at_all(bench: B
 
 
 def test_an_alert_that_could_not_be_told_is_told_by_the_next_tick(bench: Bench) -> None:
-    """Even when the daemon was down for long in between; the tick says why, and the other limit's is told."""
+    """Even when that is long after and fails, too; the tick says why, and the other limit's is told."""
     bench.listener.away = 1
     emit(bench.instance, *(conflict(1, attempt=attempt) for attempt in (1, 2, 3)))
 
     said = bench.tick(5)
-    later = bench.tick(50_000)
+    bench.listener.away = 1
+    bench.tick(50_000)
+    later = bench.tick(50_010)
 
     assert "nobody listens; it is sent again at the next tick" in said
     assert "a commit lost 3 attempts" in said
@@ -202,6 +205,23 @@ def test_an_alert_that_is_told_twice_has_one_id(bench: Bench) -> None:
     first, second = bench.listener.told
     assert (first.conflicts, second.conflicts) == (3, 4)
     assert first.alert_id == second.alert_id
+
+
+def test_a_tick_that_told_everything_is_where_the_next_one_begins(bench: Bench) -> None:
+    """So that no tick reads the whole log."""
+    emit(bench.instance, *map(conflict, (1, 2, 3)))
+    bench.tick(5_000)
+
+    assert Progress.of(bench.cursor, 0).looked_at_ms == NOON_MS + 5_000_000
+
+
+def test_the_log_is_read_from_a_time_on_however_long_it_is(instance: dg.DagsterInstance) -> None:
+    """Page by page, the newest first."""
+    emit(instance, *(conflict(at_s, event_id=f"e{at_s:04}") for at_s in range(520)))
+
+    found = conflicts_since(instance, TABLE_KEY, NOON_MS + 10_000)
+
+    assert sorted(each.event_id for each in found) == [f"e{at_s:04}" for at_s in range(10, 520)]
 
 
 def test_the_first_tick_tells_nothing_of_what_is_long_past(instance: dg.DagsterInstance) -> None:

@@ -10,7 +10,7 @@ from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.api import execute_run
 
 from seriatim import apply
-from seriatim.commit import RetentionPolicy, Writer
+from seriatim.commit import LedgerPolicy, RetentionPolicy, Writer
 from seriatim.commit.streams import Stream
 from seriatim.dagster import ForceConfig, IcebergCatalog, failure_sensor
 from seriatim.dagster.failure_sensor import Place
@@ -200,6 +200,19 @@ def test_the_step_of_a_stream_is_found_by_its_run(instance: dg.DagsterInstance, 
     assert (not_landed["verdict"], not_landed["not_landed"]) == ("not_landed", ["bank/reading@..."])
 
 
+def test_a_step_that_another_run_of_the_chain_took_is_not_the_retrys(
+    instance: dg.DagsterInstance, catalog: IcebergCatalog
+) -> None:
+    """What the retry was to do is not known; the other's commit is shown."""
+    bench = Bench(instance, catalog, streams={dg.AssetKey("reading"): "bank/reading"})
+    first = bench.run(reads(1, None))
+    bench.reexecute(reads(9, 7), first, {"dagster/root_run_id": first})
+    bench.tick()
+
+    assert [told["verdict"] for told in bench.told] == ["landed", "not_landed"]
+    assert "bank/reading@1" in bench.told[1]["commits_of_its_chain"]
+
+
 def test_a_history_that_is_cut_after_the_run_was_made_tells_nothing_of_a_stream(
     instance: dg.DagsterInstance, catalog: IcebergCatalog
 ) -> None:
@@ -214,6 +227,19 @@ def test_a_history_that_is_cut_after_the_run_was_made_tells_nothing_of_a_stream(
     (told,) = bench.told
     assert "it is not known whether it has landed. Find out before" in said
     assert told["cannot_be_told"] == {"bank/reading@...": "the history does not reach back to when the run was made"}
+
+
+def test_an_operation_that_the_ledger_may_have_forgotten_is_not_known(bench: Bench) -> None:
+    """It was issued before the time that is remembered; the one of the other run was not."""
+    old = bench.run(fails(before=True))
+    for operation_id in ("x", "y"):
+        policy = LedgerPolicy(window_s=0, recent_max=0)
+        apply(bench.catalog.load(), TABLE, add(1), operation_ids=[operation_id], ledger=policy)
+    bench.run(fails(before=True))
+    bench.tick()
+
+    assert [told["verdict"] for told in bench.told] == ["unknown", "not_landed"]
+    assert list(bench.told[0]["cannot_be_told"]) == [f"deposit|run={old}"]
 
 
 def test_only_failures_of_the_assets_that_write_the_table_are_told(
@@ -275,6 +301,30 @@ def test_a_run_that_could_not_be_looked_up_is_by_the_next_tick(bench: Bench) -> 
     assert bench.told == []
     bench.tick()
     assert [told["verdict"] for told in bench.told] == ["landed"]
+
+
+class AwayOnce:
+    """Stands for a catalog that answers from the second time on."""
+
+    def __init__(self, catalog: IcebergCatalog) -> None:
+        self._answers: list[Away | IcebergCatalog] = [Away(), catalog, catalog]
+
+    def load(self) -> Any:
+        return self._answers.pop(0).load()
+
+
+def test_those_after_a_run_that_could_not_be_looked_up_wait(
+    instance: dg.DagsterInstance, catalog: IcebergCatalog
+) -> None:
+    """Otherwise the cursor would go past it."""
+    bench = Bench(instance, catalog, overlap=0)
+    runs = [bench.run(fails(before=True)) for _ in range(2)]
+    once = AwayOnce(catalog)
+
+    bench.tick(once)
+    assert bench.told == []
+    bench.tick(once)
+    assert [told["run"] for told in bench.told] == runs
 
 
 def test_a_table_that_is_not_there_has_nothing(bench: Bench) -> None:
