@@ -1,20 +1,16 @@
 """Of each failed run it is said whether its change has landed all the same: from the table, not from the run."""
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import dagster as dg
 import pytest
-from dagster._core.definitions.job_base import InMemoryJob
-from dagster._core.execution.api import execute_run
 
 from seriatim import apply
-from seriatim.commit import LedgerPolicy, RetentionPolicy, Writer
-from seriatim.commit.streams import Stream
-from seriatim.dagster import ForceConfig, IcebergCatalog, failure_sensor
-from seriatim.dagster.failure_sensor import Place
-from tests.dagster_api.accounts import DAYS, TABLE, TABLE_KEY, add, daily, deposit
+from seriatim.commit import LedgerPolicy, RetentionPolicy
+from seriatim.dagster import IcebergCatalog
+from tests.dagster_api.accounts import DAYS, TABLE, add, daily, deposit
+from tests.dagster_api.failing import Bench, fails, reads
 
 TICK = {"dagster/schedule_name": "nightly", ".dagster/scheduled_execution_time": "2026-11-20T02:00:00+00:00"}
 RANGE = {"dagster/asset_partition_range_start": "mon", "dagster/asset_partition_range_end": "wed"}
@@ -26,79 +22,9 @@ def instance() -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-class Bench:
-    """A sensor on the table, which has had its first tick, and what it observed."""
-
-    def __init__(self, instance: dg.DagsterInstance, catalog: IcebergCatalog, **options: Any) -> None:
-        self.instance, self.catalog = instance, catalog
-        self._sensor = failure_sensor(name="tell", asset_key=TABLE_KEY, identifier=("bank", "account"), **options)
-        self.cursor: str | None = None
-        self.told: list[dict[str, Any]] = []
-        self.tick()
-
-    def run(self, asset: dg.AssetsDefinition, **options: Any) -> str:
-        """Run an asset, whatever becomes of it; return the run's id."""
-        options = {"instance": self.instance, "resources": {"catalog": self.catalog}, **options}
-        return dg.materialize([asset], raise_on_error=False, **options).run_id
-
-    def reexecute(self, asset: dg.AssetsDefinition, first: str, tags: Mapping[str, str]) -> str:
-        """Run an asset as the retry of another run; return the run's id."""
-        definitions = dg.Definitions([asset], resources={"catalog": self.catalog}, executor=dg.in_process_executor)
-        job = definitions.resolve_implicit_global_asset_job_def()
-        run = self.instance.create_run_for_job(job, root_run_id=first, parent_run_id=first, tags=tags)
-        execute_run(InMemoryJob(job), run, self.instance)
-        return run.run_id
-
-    def tick(self, catalog: object = None) -> str:
-        """Evaluate the sensor as the daemon does; return what the tick says."""
-        resources = {"catalog": catalog or self.catalog}
-        context = dg.build_sensor_context(instance=self.instance, cursor=self.cursor, resources=resources)
-        result = self._sensor.evaluate_tick(context)
-        self.cursor = result.cursor
-        for event in result.asset_events:
-            assert event.asset_key == TABLE_KEY
-            self.told.append({name: entry.value for name, entry in event.metadata.items()})
-        return result.skip_message or ""
-
-    def head(self) -> str:
-        snapshot = self.catalog.load().load_table(TABLE).current_snapshot()
-        assert snapshot is not None
-        return str(snapshot.snapshot_id)
-
-
 @pytest.fixture
 def bench(instance: dg.DagsterInstance, catalog: IcebergCatalog) -> Bench:
     return Bench(instance, catalog)
-
-
-def fails(
-    *, before: bool = False, partitions_def: dg.PartitionsDefinition[str] | None = None, name: str = "deposit"
-) -> dg.AssetsDefinition:
-    """Make an asset that fails, after its commit or before."""
-
-    @dg.asset(name=name, partitions_def=partitions_def, backfill_policy=dg.BackfillPolicy.single_run())
-    def failing(
-        context: dg.AssetExecutionContext, config: ForceConfig, catalog: IcebergCatalog
-    ) -> dg.MaterializeResult[None]:
-        if before:
-            raise ValueError("before the commit")
-        catalog.apply(context, TABLE, add(10))
-        raise ValueError("after the commit")
-
-    return failing
-
-
-def reads(upto: int, after: int | None, *, fail: bool = True) -> dg.AssetsDefinition:
-    """Make an asset that takes a step of a stream, and then fails."""
-
-    @dg.asset
-    def reading(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> None:
-        writer = Writer(context.run.run_id)
-        apply(catalog.load(), TABLE, add(1), stream=Stream("bank/reading", upto, after), writer=writer)
-        if fail:
-            raise ValueError("after the commit")
-
-    return reading
 
 
 def test_a_run_that_failed_after_its_commit_has_landed(bench: Bench) -> None:
@@ -242,91 +168,6 @@ def test_an_operation_that_the_ledger_may_have_forgotten_is_not_known(bench: Ben
     assert list(bench.told[0]["cannot_be_told"]) == [f"deposit|run={old}"]
 
 
-def test_only_failures_of_the_assets_that_write_the_table_are_told(
-    instance: dg.DagsterInstance, catalog: IcebergCatalog
-) -> None:
-    """And no run that succeeded, nor one that failed before the sensor was switched on."""
-    early = Bench(instance, catalog)
-    early.run(fails())
-    bench = Bench(instance, catalog, writers=[dg.AssetKey("deposit")])
-    bench.run(fails(name="other"))
-    bench.run(deposit())
-
-    assert bench.tick() == "no run has failed"
-    assert bench.told == []
-
-
-def test_all_that_failed_are_told_by_one_tick_each_once(bench: Bench) -> None:
-    """Whatever their order in the log; a batch is bounded."""
-    small = Bench(bench.instance, bench.catalog, batch_max=2)
-    runs = [bench.run(fails(before=True)) for _ in range(3)]
-    bench.tick()
-    for _ in range(3):
-        small.tick()
-
-    assert [told["run"] for told in bench.told] == runs
-    assert [told["run"] for told in small.told] == runs
-    assert bench.tick() == "no run has failed"
-
-
-def test_a_failure_that_shows_late_is_told(bench: Bench) -> None:
-    """Its id in the log is below that of one that has been told."""
-    late, seen = (bench.run(fails(before=True)) for _ in range(2))
-    first, second = bench.instance.fetch_run_status_changes(
-        dg.DagsterEventType.RUN_FAILURE, limit=2, ascending=True
-    ).records
-    place = Place.of(bench.cursor)
-    assert place is not None
-    bench.cursor = place.after(seen, second.storage_id, overlap=1000).cursor()
-
-    bench.tick()
-
-    assert (first.run_id, [told["run"] for told in bench.told]) == (late, [late])
-
-
-class Away:
-    """Stands for the catalog resource while the catalog is away."""
-
-    def load(self) -> None:
-        raise ConnectionError("the catalog is away")
-
-
-def test_a_run_that_could_not_be_looked_up_is_by_the_next_tick(bench: Bench) -> None:
-    """Also after others that could be passed over."""
-    run_id = bench.run(fails())
-
-    said = [bench.tick(Away()), bench.tick(Away())]
-
-    assert said == [f"run {run_id} could not be looked up: the catalog is away; it is tried again at the next tick"] * 2
-    assert bench.told == []
-    bench.tick()
-    assert [told["verdict"] for told in bench.told] == ["landed"]
-
-
-class AwayOnce:
-    """Stands for a catalog that answers from the second time on."""
-
-    def __init__(self, catalog: IcebergCatalog) -> None:
-        self._answers: list[Away | IcebergCatalog] = [Away(), catalog, catalog]
-
-    def load(self) -> Any:
-        return self._answers.pop(0).load()
-
-
-def test_those_after_a_run_that_could_not_be_looked_up_wait(
-    instance: dg.DagsterInstance, catalog: IcebergCatalog
-) -> None:
-    """Otherwise the cursor would go past it."""
-    bench = Bench(instance, catalog, overlap=0)
-    runs = [bench.run(fails(before=True)) for _ in range(2)]
-    once = AwayOnce(catalog)
-
-    bench.tick(once)
-    assert bench.told == []
-    bench.tick(once)
-    assert [told["run"] for told in bench.told] == runs
-
-
 def test_a_table_that_is_not_there_has_nothing(bench: Bench) -> None:
     run_id = bench.run(fails(before=True))
     bench.catalog.load().drop_table(TABLE)
@@ -335,15 +176,3 @@ def test_a_table_that_is_not_there_has_nothing(bench: Bench) -> None:
     (told,) = bench.told
     assert (told["verdict"], told["head_snapshot_id"]) == ("not_landed", "none")
     assert told["not_landed"] == [f"deposit|run={run_id}"]
-
-
-@pytest.mark.parametrize("cursor", [None, "7", "nonsense", "{}", '{"told": [], "begins_at": 1, "storage_id": 1}'])
-def test_a_cursor_of_another_sensor_is_none(cursor: str | None) -> None:
-    assert Place.of(cursor) is None
-
-
-def test_the_cursor_forgets_what_is_not_looked_at_again() -> None:
-    place = Place(0, 0, {}).after("a", 1, overlap=10).after("b", 11, overlap=10).after("c", 5, overlap=10)
-
-    assert place == Place(0, 11, {"b": 11, "c": 5})
-    assert Place.of(place.cursor()) == place
