@@ -140,10 +140,10 @@ def test_a_sensor_posts_to_the_address_that_the_environment_names(monkeypatch: p
     assert "secret" not in said[0]
 
 
-def test_by_default_the_time_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conflict that is logged now is counted by a tick now."""
+def test_by_default_the_time_is_the_machines() -> None:
+    """A conflict that is logged now is counted by a tick now, in an instance that is kept in files."""
     sensor = alert_sensor(name="alert", asset_key=TABLE_KEY, conflicts_max=0)
-    with dg.DagsterInstance.ephemeral() as instance:
+    with dg.instance_for_test() as instance:
         now_s = SystemClock().now_ms() / 1000 - NOON_MS / 1000
         emit(instance, conflict(now_s))
         tick = sensor.evaluate_tick(dg.build_sensor_context(instance=instance, resources={"notifier": LogNotifier()}))
