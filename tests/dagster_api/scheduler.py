@@ -12,11 +12,12 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.remote_origin import InProcessCodeLocationOrigin
-from dagster._core.remote_representation.external import RemoteSchedule
+from dagster._core.remote_representation.external import RemoteRepository, RemoteSchedule
 from dagster._core.test_utils import freeze_time
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+from dagster._daemon.sensor import execute_sensor_iteration
 from dagster._scheduler.scheduler import ScheduleIterationTimes, launch_scheduled_runs
 
 _NAME = "dagster/schedule_name"
@@ -44,6 +45,12 @@ class Scheduler:
         """Let the scheduler look at what is due."""
         with freeze_time(at):
             list(launch_scheduled_runs(self.workspace, logging.getLogger("scheduler"), at, self.remembered))
+
+    def sense(self, sensor: str, at: datetime) -> None:
+        """Let the daemon of the sensors evaluate one, which is switched on for that."""
+        with freeze_time(at):
+            self.instance.start_sensor(self._repository().get_sensor(sensor))
+            list(execute_sensor_iteration(self.workspace, logging.getLogger("sensors"), None, None))
 
     def restart(self) -> None:
         """Let the daemon end and begin again: it remembers only what the instance does."""
@@ -75,9 +82,12 @@ class Scheduler:
         return [tick.skip_reason or "" for tick in reversed(ticks)]
 
     def _remote(self, schedule: str) -> RemoteSchedule:
+        return self._repository().get_schedule(schedule)
+
+    def _repository(self) -> RemoteRepository:
         (location,) = self.workspace.create_request_context().code_locations
         (repository,) = location.get_repositories().values()
-        return repository.get_schedule(schedule)
+        return repository
 
 
 @contextmanager

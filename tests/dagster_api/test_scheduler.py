@@ -11,7 +11,7 @@ import pytest
 
 from seriatim.dagster import missed_ticks_sensor, tick_tags
 from tests.dagster_api.scheduler import Scheduler, open_scheduler, utc
-from tests.dagster_api.timed import hourly, nightly, two_at_once
+from tests.dagster_api.timed import CLOCK, hourly, nightly, two_at_once
 from tests.faults.clock import ManualClock
 
 pytestmark = pytest.mark.slow
@@ -122,6 +122,18 @@ def test_missed_ticks_are_launched_under_their_own_names(scheduler: Scheduler) -
     assert found == [tick_tags("nightly", utc(f"2026-11-0{day}T01:30:00")) for day in (2, 3, 4)]
     assert again == ([], "of 0 ticks of late, none was missed")
     assert scheduler.launched("nightly") == [utc(f"2026-11-0{day}T01:30:00") for day in (1, 5)]
+
+
+def test_dagsters_daemon_launches_what_the_sensor_finds_missed(scheduler: Scheduler) -> None:
+    """Its runs are the ticks', by the tags that they carry; the scheduler launches none of them again."""
+    scheduler.switch_on("hourly", utc("2026-11-01T00:30:00"))
+    for at in ("2026-11-01T00:30:00", "2026-11-01T02:30:00"):
+        CLOCK.seconds = utc(at).timestamp()
+        scheduler.sense("hourly_missed", utc(at))
+    scheduler.step(utc("2026-11-01T02:31:00"))
+
+    assert scheduler.launched("hourly") == [utc("2026-11-01T01:00:00"), utc("2026-11-01T02:00:00")]
+    assert {tags["dagster/sensor_name"] for tags in scheduler.tags("hourly")} == {"hourly_missed"}
 
 
 def test_many_missed_ticks_are_launched_in_batches_the_oldest_first(scheduler: Scheduler) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dagster as dg
 
-from seriatim.dagster import skip_if_running
+from seriatim.dagster import missed_ticks_sensor, skip_if_running
 from tests.dagster_api.accounts import deposit
+from tests.faults.clock import ManualClock
+
+CLOCK = ManualClock()  # of the sensor
 
 job = dg.define_asset_job("deposit_job", selection=["deposit"])
 nightly = dg.ScheduleDefinition(name="nightly", job=job, cron_schedule="30 2 * * *", execution_timezone="Europe/Prague")
@@ -28,9 +31,12 @@ def by_day() -> None:
 days = dg.define_asset_job("days", selection=[by_day])
 each_day = dg.build_schedule_from_partitioned_job(days, name="each_day", hour_of_day=1)
 
+hourly_missed = missed_ticks_sensor(schedule=hourly, clock=CLOCK)
+
 defs = dg.Definitions(
     assets=[deposit(), by_day],
     jobs=[job, days],
     schedules=[nightly, hourly, alone, two_at_once, each_day],
+    sensors=[hourly_missed],
     resources={"catalog": dg.ResourceDefinition.none_resource()},  # No run is executed here.
 )
