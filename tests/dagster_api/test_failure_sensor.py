@@ -120,3 +120,41 @@ def test_the_cursor_forgets_what_is_not_looked_at_again() -> None:
 
     assert place == Place(0, 11, {"b": 11, "c": 5})
     assert Place.of(place.cursor()) == place
+
+
+@dg.op
+def nothing() -> None:
+    """Is not executed."""
+
+
+@dg.job
+def failing_job() -> None:
+    nothing()
+
+
+@pytest.mark.parametrize(("is_away", "seen_by_tick"), [(True, [3, 3, 3]), (False, [1, 2, 3])])
+def test_dagsters_own_sensor_passes_a_run_whose_body_raised_and_else_takes_one_per_tick(
+    instance: dg.DagsterInstance, is_away: bool, seen_by_tick: list[int]
+) -> None:
+    """Why ours reads the log by itself. Once this fails, look whether that is still needed."""
+    seen: list[str] = []
+
+    @dg.run_failure_sensor(name="dagsters")
+    def sensor(context: dg.RunFailureSensorContext) -> dg.SkipReason:
+        seen.append(context.dagster_run.run_id)
+        if is_away:
+            raise ConnectionError("the catalog is away")
+        return dg.SkipReason("told")
+
+    counts: list[int] = []
+    cursor: str | None = None
+    for count in range(4):
+        repository = dg.Definitions(jobs=[failing_job]).get_repository_def()
+        context = dg.build_sensor_context(instance=instance, cursor=cursor, repository_def=repository)
+        cursor = sensor.evaluate_tick(context).cursor
+        counts.append(len(seen))
+        for _ in range(3 if count == 0 else 0):
+            instance.report_run_failed(instance.create_run_for_job(failing_job))
+
+    assert counts == [0, *seen_by_tick]
+    assert len(set(seen)) == 3
