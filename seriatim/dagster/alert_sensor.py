@@ -143,4 +143,5 @@ def _reason(notified: Notified, conflicts: Sequence[ConflictEvent]) -> str:
     """Say what the tick did; Dagster shows a tick that starts no run as skipped, with this text."""
     said = [alert.sentence() for alert in notified.told]
     said += [f"{reason}; it is sent again at the next tick" for reason in notified.failed]
-    return " ".join(said) or f"{len(conflicts)} conflicts of late, within the limits or told already"
+    quiet = f"{len(conflicts)} conflicts of late, within the limits or told already" if conflicts else "no conflicts"
+    return " ".join(said) or quiet
