@@ -85,6 +85,7 @@ def test_a_tick_starts_one_run() -> None:
     assert [request.partition_key for request in tick.run_requests or []] == [None]
 
 
+@pytest.mark.slow
 def test_upkeep_is_left_out_while_one_is_in_progress() -> None:
     """A second one would find nothing to do."""
     night = datetime(2026, 11, 29, 4, 0, tzinfo=UTC)

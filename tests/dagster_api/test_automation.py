@@ -84,6 +84,7 @@ def test_runs_overlap_unless_the_condition_waits_for_the_one_in_progress(
     assert counts == [meanwhile, afterwards]
 
 
+@pytest.mark.slow
 def test_a_cron_condition_requests_one_run_per_tick_across_the_changes_of_the_clock(
     instance: dg.DagsterInstance,
 ) -> None:

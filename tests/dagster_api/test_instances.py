@@ -162,6 +162,7 @@ def test_a_place_of_a_run_that_has_ended_is_freed_by_monitoring_after_a_while(qu
     assert found == [False, True]
 
 
+@pytest.mark.slow
 def test_the_instance_monitors_retries_and_frees_places(queue: Queue) -> None:
     instance = queue.instance
 

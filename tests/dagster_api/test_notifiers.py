@@ -140,6 +140,7 @@ def test_a_sensor_posts_to_the_address_that_the_environment_names(monkeypatch: p
     assert "secret" not in said[0]
 
 
+@pytest.mark.slow
 def test_by_default_the_time_is_the_machines() -> None:
     """A conflict that is logged now is counted by a tick now, in an instance that is kept in files."""
     sensor = alert_sensor(name="alert", asset_key=TABLE_KEY, conflicts_max=0)
