@@ -6,6 +6,7 @@
 | `SERIATIM_WAREHOUSE`    | where the tables' files go                   | the folder `.seriatim/warehouse`           |
 | `SERIATIM_DELTA`        | the Delta table in which transactions arrive | `.seriatim/bank_transactions`, landed once |
 | `SERIATIM_TRANSACTIONS` | a Parquet or CSV file to be landed there     | a generated bank of 1993                   |
+| `SERIATIM_ALERT_URL`    | a webhook that gets alerts, as JSON          | they are written to Dagster's log          |
 
 Relative places are in the working directory. The variables are read when a run runs, not when definitions are loaded.
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import dagster as dg
 
-from seriatim.dagster import IcebergCatalog, open_catalog
+from seriatim.dagster import Alert, IcebergCatalog, LogNotifier, WebhookNotifier, open_catalog
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -29,6 +30,7 @@ CATALOG_URI: Final = "SERIATIM_CATALOG_URI"
 WAREHOUSE: Final = "SERIATIM_WAREHOUSE"
 DELTA: Final = "SERIATIM_DELTA"
 TRANSACTIONS: Final = "SERIATIM_TRANSACTIONS"
+ALERT_URL: Final = "SERIATIM_ALERT_URL"
 CATALOG_NAME: Final = "bank"
 
 SEED: Final = 1993
@@ -73,6 +75,19 @@ class TransactionsDelta(dg.ConfigurableResource):  # type: ignore[type-arg]
     def options(self) -> Mapping[str, str]:
         """Return none: delta-rs finds what it needs for an object store in the environment."""
         return {}
+
+
+class Alerts(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Where alerts go: to the webhook that `SERIATIM_ALERT_URL` names, or to the log where that is not set."""
+
+    def notify(self, alert: Alert) -> None:
+        """Tell it.
+
+        Raises:
+            AlertNotSentError: the webhook did not take it.
+        """
+        url = os.environ.get(ALERT_URL)
+        (WebhookNotifier(url=url) if url else LogNotifier()).notify(alert)
 
 
 def transactions_file() -> Path:

@@ -1,4 +1,4 @@
-"""Every job posts what is new at the same minute of the night: they overlap on purpose.
+"""Every job posts what is new at the same minute of the night: they overlap on purpose. Upkeep does not.
 
 All of them are off until somebody switches them on. A transaction is posted once, whatever launches the run.
 """
@@ -10,6 +10,7 @@ from typing import Final
 import dagster as dg
 
 from pipelines.jobs import posting_jobs, upkeep
+from seriatim.dagster import skip_if_running
 
 daily_schedules: Final = [
     dg.ScheduleDefinition(
@@ -22,11 +23,11 @@ daily_schedules: Final = [
     )
     for job in posting_jobs
 ]
-upkeep_daily: Final = dg.ScheduleDefinition(
+upkeep_daily: Final = skip_if_running(
     name="upkeep_daily",
     job=upkeep,
     cron_schedule="0 4 * * *",
     execution_timezone="UTC",
-    description="Keeps the tables in order at 04:00 UTC, when the night's postings are done; it may run beside them.",
-    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="Keeps the tables in order at 04:00 UTC, when the night's postings are done; it may run beside them. "
+    "A second upkeep would find nothing to do, so there is none while one is in progress.",
 )

@@ -9,31 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from seriatim.conflict_events import ConflictEvent
 from seriatim.dagster.catalog import IcebergCatalog
-from seriatim.dagster.conflicts import conflict_from_observation, is_conflict
-from seriatim.dagster.errors import ConflictEventError
+from seriatim.dagster.conflict_log import BATCH_MAX, OVERLAP, EventBatch, read_conflicts
+from seriatim.dagster.conflict_view import conflicts_markdown
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
     from seriatim.commit import Base
-
-BATCH_MAX: Final = 500
-OVERLAP: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class EventBatch:
-    """What one look at the event log found: readable conflicts, unreadable events, and where to look from next."""
-
-    conflicts: tuple[ConflictEvent, ...]
-    unreadable: tuple[ConflictEventError, ...]
-    cursor: int  # The storage id of the last event seen.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,8 @@ def conflict_sensor(
     A tick takes at most `batch_max` new events, and looks again at the `overlap` storage ids before its cursor: an
     event store may show an event with a lower id after one with a higher id. An event that cannot be read is logged
     and told in the tick's message; it does not stop the others. Each tick that appends something materializes
-    `conflicts_key`. The `IcebergCatalog` is taken from the resources, under `catalog_resource_key`.
+    `conflicts_key`, with a table of the latest. The `IcebergCatalog` is taken from the resources, under
+    `catalog_resource_key`.
     """
 
     @dg.sensor(
@@ -87,40 +76,10 @@ def conflict_sensor(
         return dg.SensorResult(
             cursor=str(batch.cursor),
             skip_reason=_reason(recorded, batch),
-            asset_events=[_materialization(recorded, conflicts_key)] if recorded.conflicts else [],
+            asset_events=[_materialization(recorded, batch, conflicts_key)] if recorded.conflicts else [],
         )
 
     return record
-
-
-def read_conflicts(
-    instance: dg.DagsterInstance,
-    asset_key: dg.AssetKey,
-    *,
-    cursor: int = 0,
-    batch_max: int = BATCH_MAX,
-    overlap: int = OVERLAP,
-) -> EventBatch:
-    """Return the conflicts observed on `asset_key` after `cursor` and, once more, those in the overlap before it."""
-    again = dg.AssetRecordsFilter(asset_key, after_storage_id=max(0, cursor - overlap), before_storage_id=cursor + 1)
-    new = dg.AssetRecordsFilter(asset_key, after_storage_id=cursor)
-    seen = instance.fetch_observations(again, limit=overlap, ascending=True).records if cursor and overlap else []
-    fresh = instance.fetch_observations(new, limit=batch_max, ascending=True).records
-    conflicts: dict[str, ConflictEvent] = {}
-    unreadable: list[ConflictEventError] = []
-    for record in (*seen, *fresh):
-        observation = record.asset_observation
-        if observation is None or not is_conflict(observation):
-            continue
-        try:
-            conflict = conflict_from_observation(observation, event=f"event {record.storage_id} of run {record.run_id}")
-        except ConflictEventError as bad:
-            if record.storage_id > cursor:  # Those in the overlap were told when they were new.
-                unreadable.append(bad)
-            continue
-        conflicts.setdefault(conflict.event_id, conflict)
-    last = fresh[-1].storage_id if fresh else cursor
-    return EventBatch(tuple(conflicts.values()), tuple(unreadable), cursor=last)
 
 
 def record_conflicts(catalog: Catalog, identifier: tuple[str, ...], conflicts: Sequence[ConflictEvent]) -> Recorded:
@@ -151,7 +110,7 @@ def record_conflicts(catalog: Catalog, identifier: tuple[str, ...], conflicts: S
     return Recorded(tuple(missing), rows_total=rows_total, snapshot_ids=receipt.snapshot_ids)
 
 
-def _materialization(recorded: Recorded, conflicts_key: dg.AssetKey) -> dg.AssetMaterialization:
+def _materialization(recorded: Recorded, batch: EventBatch, conflicts_key: dg.AssetKey) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         asset_key=conflicts_key,
         description=recorded.sentence(),
@@ -160,6 +119,8 @@ def _materialization(recorded: Recorded, conflicts_key: dg.AssetKey) -> dg.Asset
             "wasted_ms": sum(conflict.wasted_ms for conflict in recorded.conflicts),
             "dagster/row_count": recorded.rows_total,
             "committed_snapshot_id": ", ".join(map(str, recorded.snapshot_ids)),
+            # What lies in the overlap has been recorded before, so that a tick with one conflict shows more than one.
+            "latest": dg.MetadataValue.md(conflicts_markdown(batch.conflicts)),
         },
     )
 

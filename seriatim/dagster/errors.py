@@ -56,3 +56,12 @@ class ConflictEventError(SeriatimError):
         """Build the message from how the event can be found and what is wrong with it."""
         super().__init__(f"{event} is not a readable conflict event: {'; '.join(problems)}.")
         self.event, self.problems = event, tuple(problems)
+
+
+class AlertNotSentError(SeriatimError):
+    """An alert did not reach whom it is for, or it is not known; the next tick of its sensor sends it again."""
+
+    def __init__(self, alert_id: str, to: str, *, reason: str) -> None:
+        """Build the message from the alert, where it was to go, and why it did not."""
+        super().__init__(f"alert {alert_id} was not taken by {to}: {reason}.")
+        self.alert_id, self.to, self.reason = alert_id, to, reason

@@ -15,6 +15,7 @@ schedule's tick keeps its name when two daemons launch it or when it is launched
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import dagster as dg
@@ -118,6 +119,12 @@ def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
     if launch.tick.run_key is not None:
         tick += f"|key={_escaped(launch.tick.run_key)}"
     return (f"{launch.asset_key}{tick}{by_run if force else ''}",)
+
+
+def tick_tags(schedule_name: str, scheduled_time: datetime, run_key: str | None = None) -> dict[str, str]:
+    """Return the tags by which a run is known as that of a tick: Dagster's scheduler sets the same."""
+    tags = {_SCHEDULE_NAME_TAG: schedule_name, _SCHEDULED_TIME_TAG: scheduled_time.astimezone(UTC).isoformat()}
+    return tags if run_key is None else {**tags, _RUN_KEY_TAG: run_key}
 
 
 def _issued_at_ms(instance: dg.DagsterInstance, run_id: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from seriatim.inspection.conflicts import recorded_conflicts
 from seriatim.inspection.history import Commit, Cut, ForeignCommit, HistoryEntry, history
-from seriatim.inspection.lookup import Applied, CannotTell, Lookup, NotApplied, lookup
+from seriatim.inspection.lookup import Applied, CannotTell, Lookup, NotApplied, lookup, lookup_in
 
 __all__ = [
     "Applied",
@@ -15,5 +15,6 @@ __all__ = [
     "NotApplied",
     "history",
     "lookup",
+    "lookup_in",
     "recorded_conflicts",
 ]

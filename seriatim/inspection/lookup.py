@@ -73,7 +73,15 @@ def lookup(
     Raises:
         InvalidChangeError: there is no such branch, or the operation id is empty or too long.
     """
-    table = catalog.load_table(identifier)
+    return lookup_in(catalog.load_table(identifier), operation_id, branch=branch, issued_at_ms=issued_at_ms)
+
+
+def lookup_in(table: Table, operation_id: str, *, branch: str = MAIN_BRANCH, issued_at_ms: int | None = None) -> Lookup:
+    """Tell it of a table as it was loaded, so that several operations are looked up at one head; see `lookup`.
+
+    Raises:
+        InvalidChangeError: as `lookup`.
+    """
     pin = Pin.of(table, branch)
     names = Names.of([operation_id], None, None, issued_at_ms if issued_at_ms is not None else 0)
     watermark: Watermark | None = None

@@ -85,14 +85,31 @@ def test_a_tick_starts_one_run() -> None:
     assert [request.partition_key for request in tick.run_requests or []] == [None]
 
 
-def test_the_sensor_of_conflicts_is_on_and_those_that_start_runs_are_off() -> None:
-    """Conflicts are recorded without anybody having to ask for it; runs begin when somebody has switched them on."""
+@pytest.mark.slow
+def test_upkeep_is_left_out_while_one_is_in_progress() -> None:
+    """A second one would find nothing to do."""
+    night = datetime(2026, 11, 29, 4, 0, tzinfo=UTC)
+    schedule = defs.resolve_schedule_def("upkeep_daily")
+    with dg.instance_for_test() as instance:
+        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
+        first = schedule.evaluate_tick(context)
+        run = instance.create_run_for_job(defs.resolve_job_def("upkeep"))
+        second = schedule.evaluate_tick(context)
+
+    assert len(first.run_requests or []) == 1
+    assert (second.run_requests, second.skip_message) == ([], f"run {run.run_id} of upkeep is not_started")
+
+
+def test_the_sensors_that_watch_are_on_and_those_that_start_runs_are_off() -> None:
+    """Conflicts and failures are told without anybody having to ask; runs begin when somebody has switched them on."""
     statuses = {sensor.name: sensor.default_status for sensor in defs.sensors or []}
 
     assert statuses == {
         "mirror_new_versions": dg.DefaultSensorStatus.STOPPED,
         "post_what_is_mirrored": dg.DefaultSensorStatus.STOPPED,
         "record_conflicts": dg.DefaultSensorStatus.RUNNING,
+        "alert_on_conflicts": dg.DefaultSensorStatus.RUNNING,
+        "tell_failures": dg.DefaultSensorStatus.RUNNING,
     }
 
 
