@@ -17,7 +17,8 @@ import dagster as dg
 
 from pipelines.screenshots.bank import Bank, NoConflictError, PostingFailedError, bank_under
 from pipelines.screenshots.browser import browser_page, chromium
-from pipelines.screenshots.pictures import Picture, picture_of, pictures_of_runs, take, without_navigation
+from pipelines.screenshots.customers import BackfillFailedError, Customers
+from pipelines.screenshots.pictures import PARTITIONS, Picture, picture_of, pictures_of_runs, take, without_navigation
 from pipelines.screenshots.webserver import webserver
 
 _DEPOSIT_KEY: Final = dg.AssetKey(["bank", "cash_deposit"])
@@ -39,7 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
             bank.prepare()
             bank.post()
             _take_all(bank, executable, options.into)
-        except (PostingFailedError, NoConflictError) as err:
+            customers = Customers(Path(folder) / "customers")
+            with customers.backfilled() as url:
+                _take(executable, url, [PARTITIONS], options.into)
+        except (PostingFailedError, NoConflictError, BackfillFailedError) as err:
             print(err)
             return 1
     return 0

@@ -60,6 +60,11 @@ def _show_lineage(page: Page) -> None:
     page.get_by_role("dialog").get_by_text("operations", exact=True).wait_for()
 
 
+def _show_conflicts(page: Page) -> None:
+    page.get_by_role("row").filter(has_text="latest").get_by_text("[Show Markdown]").click()
+    page.get_by_role("dialog").get_by_text("winner", exact=True).wait_for()
+
+
 def _show_plots(page: Page) -> None:
     page.get_by_role("button", name="Plots").click()
     page.locator("canvas").first.wait_for()
@@ -77,8 +82,12 @@ def pictures_of_runs(lost_at_ms: int) -> tuple[Picture, ...]:
         Picture("deposit-events", event, "wasted_ms", 1375),
         Picture("deposit-lineage", event, "wasted_ms", 900, _show_lineage),
         Picture("deposit-plots", _DEPOSIT, "Metadata", 770, _show_plots),
-        Picture("conflicts", "/assets/bank/conflicts?view=events", "conflicts_recorded"),
+        Picture("conflicts", "/assets/bank/conflicts?view=events", "conflicts_recorded", 900, _show_conflicts),
     )
+
+
+PARTITIONS: Final = Picture("partitions", "/assets/shop?view=partitions", "2026-11-01", 700)
+"""Of the example of another project, of which two backfills have overlapped."""
 
 
 def picture_of(check: dg.AssetCheckEvaluation) -> Picture:

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import urllib3
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
+_WORKSPACE: Final = ("-w", "workspace.yaml")
 _HOST: Final = "127.0.0.1"
 # It refuses connections until it has loaded the code location: up to 200 s, with pauses of a second at most.
 _UNTIL_IT_SERVES: Final = urllib3.Retry(total=None, connect=200, read=0, backoff_factor=0.1, backoff_max=1.0)
@@ -21,26 +22,29 @@ _ENDS_S_MAX: Final = 30.0
 
 
 @contextmanager
-def webserver(environment: Mapping[str, str], log: Path) -> Iterator[str]:
-    """Yield the address of a webserver that serves, without any daemon; what it says goes to `log`.
+def webserver(
+    environment: Mapping[str, str], log: Path, *, target: Sequence[str] = _WORKSPACE, folder: Path = _ROOT
+) -> Iterator[str]:
+    """Yield the address of a webserver on a code location, without any daemon; what it says goes to `log`.
 
     Raises:
         urllib3.exceptions.MaxRetryError: it did not begin to serve.
     """
     port = free_port()
-    with process("dagster_webserver", "-w", "workspace.yaml", "-p", str(port), environment=environment, log=log):
+    words = ("dagster_webserver", *target, "-p", str(port))
+    with process(*words, environment=environment, log=log, folder=folder):
         yield serving(port)
 
 
 @contextmanager
 def process(
-    module: str, *arguments: str, environment: Mapping[str, str], log: Path
+    module: str, *arguments: str, environment: Mapping[str, str], log: Path, folder: Path = _ROOT
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a module in the checkout, and end it when the `with` block ends."""
+    """Run a module in a folder (the checkout), and end it when the `with` block ends."""
     with log.open("ab") as output:
         started = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            cwd=_ROOT,
+            cwd=folder,
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
