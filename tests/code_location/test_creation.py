@@ -17,6 +17,7 @@ from tests.code_location.scene import Scene
 PROCESSES = 4
 
 
+@pytest.mark.slow
 def test_four_processes_may_create_everything_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One instance, one catalog, one table of each name, every Delta version mirrored once, every account open once."""
     scene = Scene(tmp_path)

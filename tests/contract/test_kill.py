@@ -18,7 +18,7 @@ gates = pytest.mark.parametrize("gate", [gate for gate in Gate if gate is not Ga
 
 
 @gates
-@pytest.mark.parametrize("deed", ["append", "rewrite", "pinned overwrite"])
+@pytest.mark.parametrize("deed", [pytest.param("append", marks=pytest.mark.exhaustive), "rewrite", "pinned overwrite"])
 def test_a_killed_call_is_done_once_by_the_process_that_does_it_again(bank: Bank, deed: str, gate: Gate) -> None:
     """P4: the second process knows nothing of the first but the operation id. What the first one left harms nobody."""
     after = DEEDS[deed].after(START)

@@ -19,7 +19,7 @@ from tests.faults.clock import ManualClock
 from tests.faults.deeds import rows
 from tests.faults.rest_server import Backing, RestServer
 
-THREADS = 8
+THREADS = 4
 EACH = 1  # deposits of each thread; all meet at the first
 
 

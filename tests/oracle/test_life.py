@@ -19,7 +19,7 @@ FIXED = settings(
 @pytest.mark.parametrize("life", [Life, LifeInPartitions])
 def test_a_table_is_what_its_lineage_says_whatever_happens(life: type[Life]) -> None:
     """A few lives, always the same."""
-    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=12))
+    run_state_machine_as_test(life, settings=settings(FIXED, max_examples=6))
 
 
 @pytest.mark.exhaustive
