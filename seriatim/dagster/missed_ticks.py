@@ -91,8 +91,8 @@ def missed_ticks_sensor(  # Options, by name.
 
 def requests_of(schedule: dg.ScheduleDefinition, at: datetime, instance: dg.DagsterInstance) -> list[dg.RunRequest]:
     """Return the runs that a tick of a schedule stands for, known by the tick, whoever launches them."""
-    context = dg.build_schedule_context(instance=instance, scheduled_execution_time=at)
-    found = schedule.evaluate_tick(context)
+    with dg.build_schedule_context(instance=instance, scheduled_execution_time=at) as context:  # It opens the instance.
+        found = schedule.evaluate_tick(context)
     # A sensor's run key is for ever, a schedule's for the tick alone: here it is a tag, as the operation id needs it.
     return [
         request.with_replaced_attrs(

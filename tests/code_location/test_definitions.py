@@ -90,8 +90,10 @@ def test_upkeep_is_left_out_while_one_is_in_progress() -> None:
     """A second one would find nothing to do."""
     night = datetime(2026, 11, 29, 4, 0, tzinfo=UTC)
     schedule = defs.resolve_schedule_def("upkeep_daily")
-    with dg.instance_for_test() as instance:
-        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
+    with (
+        dg.instance_for_test() as instance,
+        dg.build_schedule_context(instance=instance, scheduled_execution_time=night) as context,
+    ):
         first = schedule.evaluate_tick(context)
         run = instance.create_run_for_job(defs.resolve_job_def("upkeep"))
         second = schedule.evaluate_tick(context)
