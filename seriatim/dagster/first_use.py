@@ -1,8 +1,9 @@
 """Making a catalog and its tables for the first time, from several processes at once.
 
 PyIceberg asks whether a thing is there and then creates it; between the two another process may have created it. What
-the loser then sees depends on the moment: `table iceberg_tables already exists`, an `IntegrityError`, PyIceberg's own
-`...AlreadyExistsError`, or SQLite's `database is locked`. All of them mean: look again.
+the loser then sees depends on the moment and on the database: `... already exists` as an OperationalError (SQLite), a
+ProgrammingError or an IntegrityError (PostgreSQL), PyIceberg's own `...AlreadyExistsError`, or SQLite's `database is
+locked`. All of them mean: look again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from seriatim.dagster.errors import CatalogBusyError
 from seriatim.system import Clock, SystemClock
@@ -38,7 +39,7 @@ def first_use(what: str, action: Callable[[], T], *, clock: Clock | None = None,
     for _ in range(tries_max):
         try:
             return action()
-        except OperationalError as busy:
+        except DBAPIError as busy:
             reason = str(busy.orig)
             if not any(words in reason for words in _LOOK_AGAIN):
                 raise

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 _PLACES: Final = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
@@ -25,12 +26,16 @@ def missing() -> str | None:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """Yield the address of an empty database, as SQLAlchemy takes it; the server and its data are under `folder`."""
+def server() -> Iterator[str]:
+    """Yield the address of an empty database, as SQLAlchemy takes it."""
+    with TemporaryDirectory(prefix="seriatim-postgres-") as name:  # pytest's own folders are their owner's alone.
+        if os.geteuid() == 0:
+            shutil.chown(name, _UNPRIVILEGED)
+        yield from _served(Path(name))
+
+
+def _served(folder: Path) -> Iterator[str]:
     data, port = folder / "data", _free_port()
-    folder.mkdir()
-    if os.geteuid() == 0:
-        shutil.chown(folder, _UNPRIVILEGED)
     _run("initdb", "-D", str(data), "-A", "trust", "-U", "seriatim", "--no-sync")
     options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
     _run("pg_ctl", "-D", str(data), "-o", options, "-l", str(folder / "log"), "-w", "start")

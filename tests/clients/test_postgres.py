@@ -30,9 +30,8 @@ T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    # Not below pytest's own folder, which only its owner may enter.
-    with postgres.server(Path("/tmp") / f"seriatim-{tmp_path_factory.mktemp('postgres').parent.name}") as address:
+def address() -> Iterator[str]:
+    with postgres.server() as address:
         yield address
 
 
