@@ -30,7 +30,10 @@ from seriatim.dagster import open_catalog
 ROOT = Path(__file__).parents[2]
 REAL = "SERIATIM_TRANSACTIONS_REAL"
 ACCOUNT = ("bank", "account")
-KINDS = ["cash_deposit", "household", "transfer_in", "standing_order", "percentage_interest", "balance_fee"]
+KINDS = [  # As many as make one run of each: of fewer, several.
+    *("cash_deposit", "household", "transfer_in", "transfer_out", "insurance"),
+    *("standing_order", "percentage_interest", "balance_fee"),
+]
 
 
 def _main_job(home: Path, transactions: Path | None, *options: str) -> subprocess.CompletedProcess[str]:
@@ -59,7 +62,7 @@ def _figure(output: str, name: str) -> int:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, subprocess.CompletedProcess[str]]:
-    """A main job on a small generated bank, one day of six kinds: its folder, its transactions, what it said."""
+    """A main job on a small generated bank, one day of eight kinds: its folder, its transactions, what it said."""
     path = tmp_path_factory.mktemp("main-job")
     file = path / "bank.csv"
     bank = generate_bank(7, date(1993, 5, 31), days=1, accounts=5, transactions=150)

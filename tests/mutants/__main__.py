@@ -8,6 +8,7 @@ A sabotage is caught when a test fails with it that passes without it. Exits wit
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tests.contract.turns import EVERY_CASE
 from tests.mutants.checkout import copied
 from tests.mutants.sabotages import SABOTAGES, Sabotage
 
@@ -76,7 +78,8 @@ def _first_failure(root: Path, tests: Sequence[str]) -> str | None:
     """Run tests to the first that fails, and return it; they import what lies under `root`, as pytest puts it first."""
     options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
     command = [sys.executable, "-B", "-m", "pytest", *options, *tests]
-    ended = subprocess.run(command, cwd=root, capture_output=True, check=False, timeout=S_MAX, text=True)
+    every = {**os.environ, EVERY_CASE: "1"}
+    ended = subprocess.run(command, cwd=root, env=every, capture_output=True, check=False, timeout=S_MAX, text=True)
     if ended.returncode == 0:
         return None
     told = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ended.stdout, re.MULTILINE)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.contract.turns import EVERY_CASE
 from tests.mutation.reach import Reach
 
 
@@ -43,7 +45,8 @@ def _run(root: Path, package: str, tests: Sequence[str], folder: Path) -> None:
     watched = [f"--cov={root / package}", "--cov-context=test", f"--cov-config={settings}", "--cov-report="]
     noted = ["-p", "tests.mutation.durations", f"--durations-to={folder / 'seconds.json'}"]
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-n", "2", *noted, *watched]
-    ended = subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=root, check=False)
+    every = {**os.environ, EVERY_CASE: "1"}
+    ended = subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=root, env=every, check=False)
     if ended.returncode not in (0, 1):  # 1: some failed, which are no use against mutants.
         raise RuntimeError(f"pytest ended with {ended.returncode}")
 

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from tests.contract.turns import EVERY_CASE
 from tests.mutation.reach import Chosen
 from tests.mutation.sites import Mutant
 
@@ -90,7 +91,7 @@ def _run(root: Path, tests: Sequence[str], *options: str, s_max: float) -> _Ende
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", *shown, f"@{chosen}"],
         cwd=root,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(root)},
+        env={**os.environ, EVERY_CASE: "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(root)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
