@@ -145,8 +145,10 @@ class Call:
 
     def run(self, work: Work) -> Receipt:
         """Do the work, once; raises what is true of the table if it could not be done."""
+        clock = self._settings.clock
+        begun_s = clock.monotonic_s()
         try:
-            receipt = replace(self._loop(work), rebases=work.rebases)
+            receipt = replace(self._loop(work), rebases=work.rebases, took_s=clock.monotonic_s() - begun_s)
         except Exception as err:
             work.drop()
             self._notify(GaveUp(self._name, self._settings.operation_ids, err))

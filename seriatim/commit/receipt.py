@@ -56,6 +56,7 @@ class Receipt:
     files_removed: int = 0
     rebases: int = 0
     waited_s: float = 0.0
+    took_s: float = 0.0  # the whole call, waiting included
 
     @property
     def is_noop(self) -> bool:

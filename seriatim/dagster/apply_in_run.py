@@ -17,7 +17,6 @@ from seriatim.dagster.identifiers import names
 from seriatim.dagster.operation_ids import Launch, operations
 from seriatim.dagster.receipts import operation_metadata, outcome_sentence, receipt_metadata
 from seriatim.dagster.table_metadata import described
-from seriatim.system import Clock, SystemClock
 
 FORCE: Final = "force"
 
@@ -35,7 +34,6 @@ def apply_in_run(  # Options, by name.
     policy: RetryPolicy | None = None,
     ledger: LedgerPolicy | None = None,
     retention: RetentionPolicy | None = None,
-    clock: Clock | None = None,
 ) -> dg.MaterializeResult[None]:
     """Commit `change(base)` once for what the run was launched to do; see `IcebergCatalog.apply`.
 
@@ -43,9 +41,7 @@ def apply_in_run(  # Options, by name.
         OperationIdError: the asset has partitions, but the launch names none.
         SeriatimError: as `seriatim.apply` does.
     """
-    clock = clock or SystemClock()
     launched = operations(Launch.of(context), force=is_forced(context) if force is None else force)
-    begun_s = clock.monotonic_s()
     receipt = apply(
         catalog,
         identifier,
@@ -59,9 +55,7 @@ def apply_in_run(  # Options, by name.
         retention=retention,
         writer=Writer(context.run.run_id),
         observer=ConflictReporter(context, table_key or dg.AssetKey(list(names(identifier)))),
-        clock=clock,
     )
-    took_ms = round((clock.monotonic_s() - begun_s) * 1000)
     context.log.info(outcome_sentence(receipt))
     if launched.is_partitioned:
         for operation_id, key in zip(launched.ids, context.partition_keys, strict=True):
@@ -70,7 +64,6 @@ def apply_in_run(  # Options, by name.
     return dg.MaterializeResult(
         metadata={
             **receipt_metadata(receipt),
-            "took_ms": dg.MetadataValue.int(took_ms),
             **described(context.log, catalog, identifier, snapshot_id, branch=branch, totals=totals),
         }
     )

@@ -89,6 +89,7 @@ def test_waits_between_attempts_are_bounded_and_random(bank: Bank) -> None:
     assert all(0 <= wait <= ceiling for wait, ceiling in zip(clock.waits, (1.0, 2.0, 2.0), strict=True))
     assert len(set(clock.waits)) == 3
     assert receipt.waited_s == pytest.approx(sum(clock.waits))
+    assert receipt.took_s == pytest.approx(clock.seconds)  # Only waiting takes time here.
 
 
 def test_the_time_of_a_call_is_bounded(bank: Bank) -> None:
