@@ -86,7 +86,7 @@ def pictures_of_runs(lost_at_ms: int) -> tuple[Picture, ...]:
     )
 
 
-PARTITIONS: Final = Picture("partitions", "/assets/shop?view=partitions", "2026-11-01", 700)
+PARTITIONS: Final = Picture("partitions", "/assets/shop?view=partitions&partition=2026-11-05", "already_applied", 1090)
 """Of the example of another project, of which two backfills have overlapped."""
 
 
