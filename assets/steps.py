@@ -19,12 +19,11 @@ def step_metadata(log: dg.DagsterLogManager, catalog: Catalog, consumed: Consume
     A run that found nothing new says so.
     """
     receipt = consumed.receipt
-    snapshot_id = receipt.snapshot_ids[-1] if receipt.snapshot_ids else receipt.base_snapshot_id
     return {
         **receipt_metadata(receipt),
         "delta_version": dg.MetadataValue.int(consumed.upto),
         "versions": dg.MetadataValue.text(versions_of(consumed)),
-        **described(log, catalog, ACCOUNT_TABLE, snapshot_id, totals=["bal"]),
+        **described(log, catalog, ACCOUNT_TABLE, receipt.head_snapshot_id, totals=["bal"]),
     }
 
 

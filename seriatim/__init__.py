@@ -6,8 +6,9 @@ no use for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from seriatim.lazy import exports
 
 if TYPE_CHECKING:
     from seriatim.account import commit_with_retry, read_balance
@@ -65,20 +66,6 @@ __all__ = [
     "read_balance",
 ]
 
-_OF_ACCOUNT = ("commit_with_retry", "read_balance")
-_MODULES = ("account", "commit", "errors", "mirror")
-
-
-def __getattr__(name: str) -> object:
-    """Import what is exported, or a module that is used as an attribute, on first use."""
-    if name in __all__:
-        home = "seriatim.account" if name in _OF_ACCOUNT else "seriatim.commit"
-        value = globals()[name] = getattr(import_module(home), name)
-        return value
-    if name in _MODULES:
-        return import_module(f"seriatim.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    _homes = dict.fromkeys(__all__, "commit") | dict.fromkeys(("commit_with_retry", "read_balance"), "account")
+    __getattr__, __dir__ = exports(__name__, _homes, modules=("account", "commit", "errors", "mirror"))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 
 
-def exports(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def exports(
+    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and the `__dir__` of a package: `homes` says in which of its modules each name is.
 
-    No name may be that of a module of the package: who imports the module puts it in the place of the name.
+    No name may be that of a module of the package: who imports the module puts it in the place of the name. `modules`
+    can be used as attributes without having been imported.
     """
 
     def imported(name: str) -> object:
+        if name in modules:
+            return import_module(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{homes[name]}"), name)

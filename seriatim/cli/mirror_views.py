@@ -8,6 +8,7 @@ from typing import assert_never
 from seriatim.cli.documents import Json
 from seriatim.cli.listing import printable
 from seriatim.commit import Conflict
+from seriatim.commit.intervals import Intervals
 from seriatim.mirror import (
     MirrorReceipt,
     VersionFound,
@@ -140,13 +141,8 @@ def _landed(receipt: MirrorReceipt) -> str:
 
 def _versions(versions: Sequence[int]) -> str:
     """Return versions as ranges: 3, 5 to 9."""
-    ranges: list[tuple[int, int]] = []
-    for version in versions:
-        if ranges and ranges[-1][1] == version - 1:
-            ranges[-1] = (ranges[-1][0], version)
-        else:
-            ranges.append((version, version))
-    said = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in ranges)
+    pairs = Intervals.of(versions).pairs
+    said = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in pairs)
     return f"version{'' if len(versions) == 1 else 's'} {said}"
 
 

@@ -59,6 +59,11 @@ class Receipt:
     took_s: float = 0.0  # the whole call, waiting included
 
     @property
+    def head_snapshot_id(self) -> int | None:
+        """The snapshot that the call left the branch at: its own, or the one that it found (None: an empty table)."""
+        return self.snapshot_ids[-1] if self.snapshot_ids else self.base_snapshot_id
+
+    @property
     def is_noop(self) -> bool:
         """Whether this call left the table as it was."""
         return not self.snapshot_ids

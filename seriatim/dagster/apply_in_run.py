@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 import dagster as dg
 from pyiceberg.catalog import Catalog
@@ -14,11 +13,9 @@ from seriatim.commit import LedgerPolicy, RetentionPolicy, RetryPolicy, Writer, 
 from seriatim.commit.prepare import Compute
 from seriatim.dagster.conflicts import ConflictReporter
 from seriatim.dagster.identifiers import names
-from seriatim.dagster.operation_ids import Launch, operations
+from seriatim.dagster.operation_ids import Launch, is_forced, operations
 from seriatim.dagster.receipts import operation_metadata, outcome_sentence, receipt_metadata
 from seriatim.dagster.table_metadata import described
-
-FORCE: Final = "force"
 
 
 def apply_in_run(  # Options, by name.
@@ -41,7 +38,8 @@ def apply_in_run(  # Options, by name.
         OperationIdError: the asset has partitions, but the launch names none.
         SeriatimError: as `seriatim.apply` does.
     """
-    launched = operations(Launch.of(context), force=is_forced(context) if force is None else force)
+    launch, config = Launch.of(context), context.op_execution_context.op_config
+    launched = operations(launch, force=is_forced(config) if force is None else force)
     receipt = apply(
         catalog,
         identifier,
@@ -57,19 +55,12 @@ def apply_in_run(  # Options, by name.
         observer=ConflictReporter(context, table_key or dg.AssetKey(list(names(identifier)))),
     )
     context.log.info(outcome_sentence(receipt))
-    if launched.is_partitioned:
-        for operation_id, key in zip(launched.ids, context.partition_keys, strict=True):
+    if launch.partition_keys is not None:
+        for operation_id, key in zip(launched.ids, launch.partition_keys, strict=True):
             context.add_asset_metadata(operation_metadata(receipt, operation_id), partition_key=key)
-    snapshot_id = receipt.snapshot_ids[-1] if receipt.snapshot_ids else receipt.base_snapshot_id
     return dg.MaterializeResult(
         metadata={
             **receipt_metadata(receipt),
-            **described(context.log, catalog, identifier, snapshot_id, branch=branch, totals=totals),
+            **described(context.log, catalog, identifier, receipt.head_snapshot_id, branch=branch, totals=totals),
         }
     )
-
-
-def is_forced(context: dg.AssetExecutionContext) -> bool:
-    """Whether the run's configuration of the asset says `force: true`."""
-    config = context.op_execution_context.op_config
-    return isinstance(config, Mapping) and config.get(FORCE) is True

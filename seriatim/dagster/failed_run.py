@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import dagster as dg
 
-from seriatim.dagster.operation_ids import Launch, operation_ids
+from seriatim.dagster.operation_ids import Launch, is_forced, operation_ids
 
 _ROOT_RUN_TAG: Final = "dagster/root_run_id"
 _CHAIN_MAX: Final = 100  # runs
@@ -53,7 +53,7 @@ def change_of(
         operation_ids=[
             operation_id
             for key, launch in launches.items()
-            for operation_id in operation_ids(launch, force=_is_forced(run.run_config, key))
+            for operation_id in operation_ids(launch, force=is_forced(_config(run.run_config, key)))
         ],
         streams=[streams[key] for key in planned if key in streams],
         issued_at_ms=next((launch.issued_at_ms for launch in launches.values()), None),
@@ -76,6 +76,5 @@ def _planned(run: dg.DagsterRun, instance: dg.DagsterInstance) -> dict[dg.AssetK
     return {key: tuple(keys) or None for key, keys in found.items()}
 
 
-def _is_forced(run_config: Mapping[str, Any], key: dg.AssetKey) -> bool:
-    config = run_config.get("ops", {}).get(key.to_python_identifier(), {}).get("config")
-    return isinstance(config, Mapping) and config.get("force") is True
+def _config(run_config: Mapping[str, Any], key: dg.AssetKey) -> object:
+    return run_config.get("ops", {}).get(key.to_python_identifier(), {}).get("config")

@@ -20,8 +20,6 @@ from typing import Any, Final, Literal, get_args
 import dagster as dg
 import pyarrow as pa
 from pydantic import Field, PrivateAttr
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, In
 from pyiceberg.table import Table
 
@@ -30,6 +28,8 @@ from seriatim.commit.winner import winner_between
 from seriatim.dagster.catalog import IcebergCatalog
 from seriatim.dagster.conflicts import ConflictReporter
 from seriatim.dagster.errors import OutputError
+from seriatim.dagster.first_use import ensure_table
+from seriatim.dagster.identifiers import names
 from seriatim.dagster.operation_ids import Launch, operations
 from seriatim.dagster.receipts import outcome_sentence, receipt_metadata
 from seriatim.dagster.table_metadata import described
@@ -111,11 +111,11 @@ class IcebergIOManager(dg.ConfigurableIOManager):
         edit = _edit(context, name, obj)
         step, catalog = context.step_context, self.catalog.load()
         reading = self._read.get(_step_of(context, name))
-        _ensure_table(self.catalog, catalog, name, obj)
+        ensure_table(catalog, names(name), obj.schema)
         partition_keys = tuple(context.asset_partition_keys) if context.has_asset_partitions else None
         launched = operations(Launch.of_run(step.dagster_run, step.instance, context.asset_key, partition_keys))
         running = _Step(context, step.dagster_run, step.instance)
-        reporter = ConflictReporter(running, dg.AssetKey(name.split(".")))
+        reporter = ConflictReporter(running, dg.AssetKey([*names(name)]))
         try:
             receipt = apply(
                 catalog,
@@ -137,8 +137,8 @@ class IcebergIOManager(dg.ConfigurableIOManager):
             wait_s = RetryPolicy().wait_s(tries, new_random())
             raise dg.RetryRequested(max_retries=self.tries_max - 1, seconds_to_wait=wait_s) from lost
         context.log.info(outcome_sentence(receipt))
-        snapshot_id = receipt.snapshot_ids[-1] if receipt.snapshot_ids else receipt.base_snapshot_id
-        context.add_output_metadata({**receipt_metadata(receipt), **described(context.log, catalog, name, snapshot_id)})
+        table = described(context.log, catalog, name, receipt.head_snapshot_id)
+        context.add_output_metadata({**receipt_metadata(receipt), **table})
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +185,3 @@ def _edit(context: dg.OutputContext, table: str, rows: object) -> Edit:
     if mode == "overwrite":
         return Rewrite(rows, where=AlwaysTrue())
     raise OutputError(table, reason=f"{WRITE} must be one of {', '.join(_MODES)}, but is {mode!r}")
-
-
-def _ensure_table(resource: IcebergCatalog, catalog: Catalog, name: str, rows: pa.Table) -> None:
-    try:
-        catalog.load_table(name)
-    except NoSuchTableError:
-        resource.ensure_table(name, rows.schema)

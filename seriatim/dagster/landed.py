@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
 from typing import Final, assert_never
 
 from pyiceberg.table import Table
@@ -88,9 +87,7 @@ def landed(table: Table | None, change: RunsChange) -> Landed:
         elif not steps:
             unclear[_step(stream)] = "the history does not reach back to when the run was made"
     head = table.current_snapshot()
-    return Landed(
-        head.snapshot_id if head else None, applied, tuple(missing), unclear, tuple(islice(commits, _COMMITS_MAX))
-    )
+    return Landed(head.snapshot_id if head else None, applied, tuple(missing), unclear, commits[:_COMMITS_MAX])
 
 
 def _commits_of(table: Table, run_ids: Collection[str]) -> list[Commit]:

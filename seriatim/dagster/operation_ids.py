@@ -14,6 +14,7 @@ schedule's tick keeps its name when two daemons launch it or when it is launched
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -22,6 +23,8 @@ import dagster as dg
 
 from seriatim.commit import Partitions
 from seriatim.dagster.errors import OperationIdError
+
+FORCE: Final = "force"
 
 _SCHEDULE_NAME_TAG: Final = "dagster/schedule_name"
 _SCHEDULED_TIME_TAG: Final = ".dagster/scheduled_execution_time"
@@ -81,8 +84,6 @@ class Operations:
     partitions: Partitions | None  # None: no partitions, or forced ones, which are a change of their own
     issued_at_ms: int | None
 
-    is_partitioned: bool = False  # one id for each of the launch's partitions
-
     @property
     def plain_ids(self) -> tuple[str, ...]:
         """The ids that are remembered for the ledger's window alone; partitions are remembered for ever."""
@@ -98,7 +99,7 @@ def operations(launch: Launch, *, force: bool = False) -> Operations:
     ids = operation_ids(launch, force=force)
     is_set = launch.partition_keys is not None and not force
     partitions = Partitions(launch.asset_key, launch.partition_keys or ()) if is_set else None
-    return Operations(ids, partitions, launch.issued_at_ms, launch.partition_keys is not None)
+    return Operations(ids, partitions, launch.issued_at_ms)
 
 
 def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
@@ -119,6 +120,11 @@ def operation_ids(launch: Launch, *, force: bool = False) -> tuple[str, ...]:
     if launch.tick.run_key is not None:
         tick += f"|key={_escaped(launch.tick.run_key)}"
     return (f"{launch.asset_key}{tick}{by_run if force else ''}",)
+
+
+def is_forced(config: object) -> bool:
+    """Whether the configuration by which an asset was launched says `force: true`."""
+    return isinstance(config, Mapping) and config.get(FORCE) is True
 
 
 def tick_tags(schedule_name: str, scheduled_time: datetime, run_key: str | None = None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import dagster as dg
@@ -19,12 +18,6 @@ from tests.faults.clock import ManualClock
 
 TWO_IN_A_MINUTE = Limit(Measure.CONFLICTS, 2, 60)
 THREE_ATTEMPTS = Limit(Measure.ATTEMPTS, 3, 60)
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 class Listener:

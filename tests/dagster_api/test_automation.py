@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,12 +12,6 @@ import pytest
 PRAGUE = ZoneInfo("Europe/Prague")
 SOURCE = dg.AssetSpec("source")
 UPDATED = dg.AutomationCondition.any_deps_updated()
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 class Bench:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import dagster as dg
-import pytest
 
 from seriatim.dagster import IcebergCatalog, conflict_sensor
 from seriatim.dagster.conflict_view import conflicts_markdown
@@ -16,12 +15,6 @@ from tests.dagster_api.event_log import NOON_MS, conflict, emit, put
 
 KEPT: Final = ("bank", "conflicts")
 KEPT_KEY: Final = dg.AssetKey([*KEPT])
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
 
 
 def tick(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -12,17 +11,6 @@ from seriatim.dagster import IcebergCatalog
 from seriatim.dagster.failure_sensor import Place
 from tests.dagster_api.accounts import deposit
 from tests.dagster_api.failing import Bench, fails
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
-
-
-@pytest.fixture
-def bench(instance: dg.DagsterInstance, catalog: IcebergCatalog) -> Bench:
-    return Bench(instance, catalog)
 
 
 def test_only_failures_of_the_assets_that_write_the_table_are_told(

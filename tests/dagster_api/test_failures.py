@@ -1,7 +1,6 @@
 """Of each failed run it is said whether its change has landed all the same: from the table, not from the run."""
 
 # No `from __future__ import annotations`: Dagster 1.13 does not understand `context` with a type in quotes.
-from collections.abc import Iterator
 
 import dagster as dg
 import pytest
@@ -14,17 +13,6 @@ from tests.dagster_api.failing import Bench, fails, reads
 
 TICK = {"dagster/schedule_name": "nightly", ".dagster/scheduled_execution_time": "2026-11-20T02:00:00+00:00"}
 RANGE = {"dagster/asset_partition_range_start": "mon", "dagster/asset_partition_range_end": "wed"}
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield instance
-
-
-@pytest.fixture
-def bench(instance: dg.DagsterInstance, catalog: IcebergCatalog) -> Bench:
-    return Bench(instance, catalog)
 
 
 def test_a_run_that_failed_after_its_commit_has_landed(bench: Bench) -> None:
