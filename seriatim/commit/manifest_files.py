@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
+from pyiceberg.avro.codecs import AvroCompressionCodec
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
@@ -13,16 +14,14 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
-    write_manifest,
-    write_manifest_list,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
 
-from seriatim.commit.delete_manifests import DeleteManifestWriter
 from seriatim.commit.forms import schema_of
 from seriatim.commit.live_entries import Listed
+from seriatim.commit.manifest_writers import manifest_list_writer, manifest_writer
 from seriatim.commit.manifests import Contents
 from seriatim.system import new_id
 
@@ -81,13 +80,9 @@ class ManifestFiles:
     ) -> str:
         """Write the manifest list of a snapshot, and return where it is."""
         location = self._locations.new_metadata_location(f"snap-{snapshot_id}-0-{self._file_id}.avro")
-        with write_manifest_list(
-            format_version=metadata.format_version,
-            output_file=self._io.new_output(location),
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=sequence_number,
-            avro_compression=_codec(metadata),  # type: ignore[arg-type]  # What the table says; PyIceberg refuses others.
+        output = self._io.new_output(location)
+        with manifest_list_writer(
+            metadata.format_version, output, snapshot_id, parent_id, sequence_number, _codec(metadata)
         ) as writer:
             writer.add_manifests(list(listed))
         return location
@@ -95,17 +90,8 @@ class ManifestFiles:
     def _writer(
         self, metadata: TableMetadata, spec: PartitionSpec, content: ManifestContent, location: str, snapshot_id: int
     ) -> ManifestWriter:
-        schema, output, codec = schema_of(metadata, spec), self._io.new_output(location), _codec(metadata)
-        if content == ManifestContent.DELETES:
-            return DeleteManifestWriter(spec, schema, output, snapshot_id, codec)  # type: ignore[arg-type]  # As above.
-        return write_manifest(
-            format_version=metadata.format_version,
-            spec=spec,
-            schema=schema,
-            output_file=output,
-            snapshot_id=snapshot_id,
-            avro_compression=codec,  # type: ignore[arg-type]  # As above.
-        )
+        schema, output = schema_of(metadata, spec), self._io.new_output(location)
+        return manifest_writer(metadata.format_version, content, spec, schema, output, snapshot_id, _codec(metadata))
 
 
 def _added(file: DataFile, snapshot_id: int, sequence_number: int | None) -> ManifestEntry:
@@ -119,8 +105,10 @@ def _added(file: DataFile, snapshot_id: int, sequence_number: int | None) -> Man
     )
 
 
-def _codec(metadata: TableMetadata) -> str:
+def _codec(metadata: TableMetadata) -> AvroCompressionCodec:
+    """Return what the table says; PyIceberg refuses what it does not know."""
     codec = metadata.properties.get(
         TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
     )
-    return "null" if codec == "uncompressed" else codec  # PyIceberg knows it by Avro's own name alone.
+    # PyIceberg knows it by Avro's own name alone.
+    return "null" if codec == "uncompressed" else cast(AvroCompressionCodec, codec)
