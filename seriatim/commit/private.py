@@ -10,7 +10,7 @@ import json
 import logging
 import struct
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -20,7 +20,7 @@ from pyiceberg.avro.decoder import StreamingBinaryDecoder, new_decoder
 from pyiceberg.avro.file import META_SCHEMA, SYNC_SIZE, AvroFile, AvroFileHeader, Block
 from pyiceberg.avro.reader import Reader
 from pyiceberg.avro.resolver import construct_reader, resolve_reader
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 from pyiceberg.io import FileIO
@@ -45,10 +45,18 @@ from pyiceberg.manifest import (
     _inherit_from_manifest,
 )
 from pyiceberg.schema import Schema
-from pyiceberg.table import FileScanTask
+from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import (
+    TableUpdate,
+    _apply_table_update,
+    _TableMetadataUpdateContext,
+    _update_table_metadata_log,
+)
 from pyiceberg.typedef import Record, StructProtocol
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
+
+from seriatim.commit.plain_files import read_plain
 
 _log = logging.getLogger(__name__)
 D = TypeVar("D", bound=Record)
@@ -80,8 +88,12 @@ def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask, schema: S
     return read_columns(metadata, io, schema or metadata.schema(), [task])
 
 
-def read_columns(metadata: TableMetadata, io: FileIO, columns: Schema, tasks: Iterable[FileScanTask]) -> pa.Table:
+def read_columns(metadata: TableMetadata, io: FileIO, columns: Schema, tasks: Sequence[FileScanTask]) -> pa.Table:
     """Return these columns of all live rows of data files."""
+    if len(tasks) == 1 and not tasks[0].delete_files:
+        rows = read_plain(io, columns, tasks[0].file)
+        if rows is not None:
+            return rows
     scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=columns, row_filter=AlwaysTrue())
     return scan.to_table(tasks=tasks)
 
@@ -172,6 +184,25 @@ def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
 def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:
     """Return what tells from a data file's column bounds and counts whether it may hold a row that fits."""
     return _InclusiveMetricsEvaluator(schema, condition, case_sensitive=True, include_empty_files=True).eval
+
+
+def updated_metadata(before: TableMetadata, updates: Iterable[TableUpdate], location: str) -> TableMetadata:
+    """Return the metadata that was loaded from `location` with the updates applied, as the next file is to have it.
+
+    What did not change is shared with `before`: PyIceberg copies it, which takes longer the longer the history is.
+    """
+    context, metadata = _TableMetadataUpdateContext(), before
+    for update in updates:
+        metadata = _apply_table_update(update, metadata, context)
+    metadata.spec().check_compatible(metadata.schema())
+    metadata.sort_order().check_compatible(metadata.schema())
+    return _update_table_metadata_log(metadata, location, before.last_updated_ms)
+
+
+def next_metadata_location(table: Table) -> str:
+    """Return where the metadata file after the loaded one goes, under a name that nobody else has."""
+    number = MetastoreCatalog._parse_metadata_version(table.metadata_location) + 1
+    return table.location_provider().new_table_metadata_file_location(number)
 
 
 def delete_old_metadata(catalog: Catalog, io: FileIO, before: TableMetadata, after: TableMetadata) -> None:
