@@ -14,6 +14,7 @@ from pyiceberg.table import FileScanTask, Table
 
 from seriatim.commit import private
 from seriatim.commit.conditions import names_in, understood
+from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.pruning import files_for
 from seriatim.commit.selection import Where
 from seriatim.errors import InvalidChangeError
@@ -33,6 +34,7 @@ class Base:
     snapshot_id: int | None  # None: the branch has no snapshot yet
     pending: tuple[str, ...]
     _handle: Table
+    _entries: LiveEntries = field(repr=False, compare=False)  # of the table's manifests
     _reads: list[BooleanExpression] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -63,7 +65,7 @@ class Base:
         # A scan of a snapshot id has the schema that the snapshot was written with. What is written has the table's, so
         # that is what must be read: a column that was dropped, and added again under its name, is empty.
         metadata, io = self._handle.metadata, self._handle.io
-        tasks = files_for(metadata, io, self.snapshot_id, condition)
+        tasks = files_for(metadata, self._entries, self.snapshot_id, condition)
         if condition == AlwaysTrue():
             return private.read_columns(metadata, io, wanted, tasks)
         selection = Where(condition, self.schema)
@@ -72,9 +74,11 @@ class Base:
             rows = private.read_columns(metadata, io, read, tasks)
             return _only(wanted, read, rows.filter(selection.mask(rows)))
 
+        if len(tasks) <= 1:
+            return matching(tasks)
         with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
             tables = list(threads.map(matching, [[task] for task in tasks]))
-        return pa.concat_tables(tables, promote_options="permissive") if tables else matching([])
+        return pa.concat_tables(tables, promote_options="permissive")
 
     def _columns(self, columns: Sequence[str]) -> Schema:
         names = () if isinstance(columns, str) else tuple(columns)

@@ -1,14 +1,18 @@
-"""What the manifests of a table list, as far as a chain of snapshots needs it: each is read once, own ones never."""
+"""What the manifests of a table list: each is read once, and those that we have written never."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestEntry, ManifestFile
+from pyiceberg.table.snapshots import Snapshot
 
 from seriatim.commit import private
+
+REMEMBERED_MAX: Final = 10_000  # entries, about 20 MB: a large table has more than fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +29,46 @@ class Listed:
 
 
 class LiveEntries:
-    """Reads manifests, and remembers what they list where later snapshots will ask again."""
+    """Reads manifests and the lists of them, and remembers what will be asked for again: neither ever changes."""
 
-    def __init__(self, io: FileIO, *, remembers: bool) -> None:
-        """Remember nothing of what is read for a single snapshot: a large table has more entries than fit."""
-        self._io, self._remembers = io, remembers
+    def __init__(self, io: FileIO, *, remembered_max: int | None = REMEMBERED_MAX) -> None:
+        """Remember up to so many entries (None: all), and forget nothing to make room for others."""
+        self.io = io
+        self._remembered_max = remembered_max
+        self._count = 0
         self._known: dict[str, Listed] = {}
+        self._list: tuple[str, Sequence[ManifestFile]] | None = None  # the one read last
+
+    def manifests(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:
+        """Return the manifests of a snapshot (None: there is none, and so are they)."""
+        if snapshot is None:
+            return ()
+        if self._list is None or self._list[0] != snapshot.manifest_list:
+            self._list = snapshot.manifest_list, private.read_manifest_list(self.io, snapshot.manifest_list)
+        return self._list[1]
 
     def of(self, manifest: ManifestFile) -> Listed:
         """Return what the manifest lists."""
         known = self._known.get(manifest.manifest_path)
         if known is None:
-            known = Listed.of(private.read_manifest(self._io, manifest))
+            known = Listed.of(private.read_manifest(self.io, manifest))
             self.remember(manifest, known)
         return known
 
     def remember(self, manifest: ManifestFile, listed: Listed) -> None:
-        """Know what a manifest lists from now on, without reading it."""
-        if self._remembers:
-            self._known[manifest.manifest_path] = listed
+        """Know what a manifest lists from now on, without reading it, if there is room."""
+        if self._remembered_max is not None and self._count + len(listed.entries) > self._remembered_max:
+            return
+        self._count += len(listed.entries)
+        self._known[manifest.manifest_path] = listed
 
     def keep_only(self, manifests: Sequence[ManifestFile]) -> None:
         """Forget all other manifests: no later snapshot has them."""
         paths = {manifest.manifest_path for manifest in manifests}
         self._known = {path: listed for path, listed in self._known.items() if path in paths}
+        self._count = sum(len(listed.entries) for listed in self._known.values())
+
+
+def is_live(manifest: ManifestFile) -> bool:
+    """Tell whether the manifest may list a file that is there; one that does not say how many may."""
+    return manifest.has_added_files() or manifest.has_existing_files()

@@ -17,7 +17,7 @@ from typing import Final
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import TableProperties
 
-from seriatim.commit.live_entries import Listed
+from seriatim.commit.live_entries import Listed, is_live
 
 _ENTRIES_MAX: Final = 10_000  # of one manifest that is written
 _ANY_SPEC: Final = -1  # Of a removed file that does not say which it has.
@@ -96,7 +96,7 @@ def plan(
     for file in added:
         result.written.setdefault(spec_id_of(file, spec_id), Contents()).added.append(file)
     merged = {spec_id, *result.written}
-    live = [manifest for manifest in manifests if manifest.content == content and _is_live(manifest)]
+    live = [manifest for manifest in manifests if manifest.content == content and is_live(manifest)]
     _take_out(result, live, read_entries, removed)
     if merges:
         for contents in result.written.values():
@@ -155,10 +155,6 @@ def _take_in(result: Plan, read_entries: ReadEntries, spec_id: int, target_bytes
             return
         contents.existing.extend(read_entries(manifest).entries)
         result.kept.remove(manifest)
-
-
-def _is_live(manifest: ManifestFile) -> bool:
-    return manifest.has_added_files() or manifest.has_existing_files()
 
 
 def _live_count(manifest: ManifestFile) -> int | None:

@@ -15,7 +15,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, AddSortOrderUpdate, SetSna
 from seriatim.commit import manifests
 from seriatim.commit.chain import Step
 from seriatim.commit.forms import take_on
-from seriatim.commit.live_entries import LiveEntries
+from seriatim.commit.live_entries import REMEMBERED_MAX, LiveEntries
 from seriatim.commit.manifest_files import ManifestFiles
 from seriatim.commit.manifests import Plan
 from seriatim.commit.snapshot_totals import summarized
@@ -49,8 +49,8 @@ class _Chain:
         self._metadata: TableMetadata = table.metadata
         self._branch, self._now_ms = branch, now_ms
         self._head = self._metadata.snapshot_by_name(branch)
-        self._manifests: Sequence[ManifestFile] = self._head.manifests(table.io) if self._head is not None else ()
-        self._entries = entries or LiveEntries(table.io, remembers=len(steps) > 1)
+        self._entries = entries or LiveEntries(table.io, remembered_max=None if len(steps) > 1 else REMEMBERED_MAX)
+        self._manifests: Sequence[ManifestFile] = self._entries.manifests(self._head)
         self._later = Counter(file.file_path for step in steps for file in step.all_removed)
         self._files = ManifestFiles(table)
         self._number = self._metadata.next_sequence_number()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
+from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection, manifest_evaluator
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import DataScan, FileScanTask
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
+from seriatim.commit.live_entries import LiveEntries, is_live
 from seriatim.commit.position_deletes import FILE_PATH_ID
 from seriatim.commit.provable import provable
 
@@ -27,6 +28,24 @@ class Pruning:
         self._conditions = [provable(metadata, condition) for condition in conditions]
         self._bounds = [private.bounds_evaluator(metadata.schema(), condition) for condition in self._conditions]
         self._partitions: dict[int, list[Callable[[Record], bool]] | None] = {}
+        self._manifests: dict[int, list[Callable[[ManifestFile], bool]]] = {}
+
+    def may_list(self, manifest: ManifestFile) -> bool:
+        """Tell whether the manifest may list a data file that may hold such a row; False is proof, True is not."""
+        spec_id = manifest.partition_spec_id
+        if spec_id not in self._manifests:
+            spec = self._metadata.specs().get(spec_id)
+            schema = self._metadata.schema()
+            self._manifests[spec_id] = (
+                []
+                if spec is None or spec.is_unpartitioned()
+                else [
+                    manifest_evaluator(spec, schema, inclusive_projection(schema, spec, True)(condition), True)
+                    for condition in self._conditions
+                ]
+            )
+        by_partitions = self._manifests[spec_id]
+        return not by_partitions or any(may_list(manifest) for may_list in by_partitions)
 
     def may_hold(self, file: DataFile) -> bool:
         """Tell whether the data file may hold such a row; False is proof, True is not."""
@@ -53,17 +72,34 @@ class Pruning:
 
 
 def files_for(
-    metadata: TableMetadata, io: FileIO, snapshot_id: int | None, condition: BooleanExpression
+    metadata: TableMetadata, entries: LiveEntries, snapshot_id: int | None, condition: BooleanExpression
 ) -> Sequence[FileScanTask]:
     """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
     if snapshot_id is None:
         return ()
+    manifests = [each for each in entries.manifests(metadata.snapshot_by_id(snapshot_id)) if is_live(each)]
+    if any(manifest.content == ManifestContent.DELETES for manifest in manifests):
+        return _with_deletes(metadata, entries.io, snapshot_id, condition)
+    pruning = Pruning(metadata, [condition])
+    return [
+        FileScanTask(entry.data_file)
+        for manifest in manifests
+        if pruning.may_list(manifest)
+        for entry in entries.of(manifest).entries
+        if pruning.may_hold(entry.data_file)
+    ]
+
+
+def _with_deletes(
+    metadata: TableMetadata, io: FileIO, snapshot_id: int, condition: BooleanExpression
+) -> Sequence[FileScanTask]:
+    """Let PyIceberg plan: it knows which delete files belong to which data files."""
     try:
         return list(
             DataScan(metadata, io, row_filter=provable(metadata, condition), snapshot_id=snapshot_id).plan_files()
         )
     except TypeError:
-        # PyIceberg works out what is left to compare in each file, and compares the NULL that names a partition.
+        # It works out what is left to compare in each file, too, and compares the NULL that names a partition.
         pruning = Pruning(metadata, [condition])
         every = DataScan(metadata, io, snapshot_id=snapshot_id).plan_files()
         return [task for task in every if pruning.may_hold(task.file)]

@@ -13,12 +13,12 @@ from enum import Enum
 from typing import Final
 
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestFile
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from seriatim.commit.lineage import after
+from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.pruning import Pruning, referenced_file
 
 _SNAPSHOTS_MAX: Final = 100  # Comparing more than this costs more than computing again.
@@ -46,7 +46,7 @@ class _Difference:
 
 def effect(
     metadata: TableMetadata,
-    io: FileIO,
+    entries: LiveEntries,
     *,
     base_snapshot_id: int | None,
     head_snapshot_id: int | None,
@@ -65,17 +65,17 @@ def effect(
     result = Effect.NONE
     before = by_id.get(base_snapshot_id) if base_snapshot_id is not None else None
     for snapshot in later:
-        difference = _difference(io, before, snapshot)
+        difference = _difference(entries, before, snapshot)
         if snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE:
             if any(file.file_path in replaced or not _is_data(file) for file in difference.all):
                 result = Effect.REWRITTEN
-        elif _may_touch(pruning, difference, io, before):
+        elif _may_touch(pruning, difference, entries, before):
             return Effect.STALE
         before = snapshot
     return result
 
 
-def _may_touch(pruning: Pruning, difference: _Difference, io: FileIO, before: Snapshot | None) -> bool:
+def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, before: Snapshot | None) -> bool:
     """Whether a file that came or went can hold a row that was read."""
     data = [file for file in difference.all if _is_data(file)]
     if any(pruning.may_hold(file) for file in data):
@@ -83,28 +83,28 @@ def _may_touch(pruning: Pruning, difference: _Difference, io: FileIO, before: Sn
     deletes = [file for file in difference.all if not _is_data(file)]
     if not deletes:
         return False
-    known = {file.file_path: file for file in [*data, *_files(io, _manifests(io, before))]}
+    known = {file.file_path: file for file in [*data, *_files(entries, _manifests(entries, before))]}
     targets = [known.get(referenced_file(file) or "") for file in deletes]
     return any(target is None or pruning.may_hold(target) for target in targets)
 
 
-def _difference(io: FileIO, before: Snapshot | None, snapshot: Snapshot) -> _Difference:
-    old, new = _manifests(io, before), _manifests(io, snapshot)
-    gone = {file.file_path: file for file in _files(io, (old[path] for path in old.keys() - new.keys()))}
-    come = {file.file_path: file for file in _files(io, (new[path] for path in new.keys() - old.keys()))}
+def _difference(entries: LiveEntries, before: Snapshot | None, snapshot: Snapshot) -> _Difference:
+    old, new = _manifests(entries, before), _manifests(entries, snapshot)
+    gone = {file.file_path: file for file in _files(entries, (old[path] for path in old.keys() - new.keys()))}
+    come = {file.file_path: file for file in _files(entries, (new[path] for path in new.keys() - old.keys()))}
     return _Difference(
         added=tuple(come[path] for path in come.keys() - gone.keys()),
         removed=tuple(gone[path] for path in gone.keys() - come.keys()),
     )
 
 
-def _manifests(io: FileIO, snapshot: Snapshot | None) -> dict[str, ManifestFile]:
-    return {manifest.manifest_path: manifest for manifest in snapshot.manifests(io)} if snapshot else {}
+def _manifests(entries: LiveEntries, snapshot: Snapshot | None) -> dict[str, ManifestFile]:
+    return {manifest.manifest_path: manifest for manifest in entries.manifests(snapshot)}
 
 
-def _files(io: FileIO, manifests: Iterable[ManifestFile] | dict[str, ManifestFile]) -> list[DataFile]:
+def _files(entries: LiveEntries, manifests: Iterable[ManifestFile] | dict[str, ManifestFile]) -> list[DataFile]:
     listed = manifests.values() if isinstance(manifests, dict) else manifests
-    return [entry.data_file for each in listed for entry in each.fetch_manifest_entry(io, discard_deleted=True)]
+    return [entry.data_file for each in listed for entry in entries.of(each).entries]
 
 
 def _is_data(file: DataFile) -> bool:

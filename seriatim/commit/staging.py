@@ -15,6 +15,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
 from seriatim.commit.edits import Step
+from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.nan_counts import with_nan_counts
 from seriatim.commit.pruning import files_for
 from seriatim.commit.selection import Keys
@@ -49,20 +50,27 @@ def covering(steps: Sequence[Step]) -> BooleanExpression:
     return Or(*conditions)  # A balanced tree, which hundreds of edits do not make too deep.
 
 
-def stage(name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step]) -> Staged:
+def stage(
+    name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], entries: LiveEntries
+) -> Staged:
     """Write the files of the steps through `io`, computed from that snapshot of the loaded table (None: it has none).
+
+    `entries` reads what the table's manifests list.
 
     Raises:
         RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
     """
-    return _Stage(name, table, io, snapshot_id, steps).run()
+    return _Stage(name, table, io, snapshot_id, steps, entries).run()
 
 
 class _Stage:
     """One change being written."""
 
-    def __init__(self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], entries: LiveEntries
+    ) -> None:
         self._name, self._table, self._io, self._snapshot_id, self._steps = name, table, io, snapshot_id, steps
+        self._entries = entries
         self._written: list[DataFile] = []
         self._removed: list[DataFile] = []
         self._rows_removed = 0
@@ -81,7 +89,7 @@ class _Stage:
         condition = covering(self._steps)
         if condition == AlwaysFalse():
             return
-        for task in files_for(self._table.metadata, self._io, self._snapshot_id, condition):
+        for task in files_for(self._table.metadata, self._entries, self._snapshot_id, condition):
             rows = private.read_file(self._table.metadata, self._io, task)
             left = self._left_of(rows, first_step=0)
             if left.num_rows == rows.num_rows:

@@ -14,9 +14,9 @@ from seriatim.commit.new_snapshot import write_snapshots
 from seriatim.commit.staging import Staged
 
 
-def submit(table: Table, staged: Staged, branch: str, now_ms: int) -> None:
+def submit(table: Table, staged: Staged, branch: str, now_ms: int, entries: LiveEntries | None = None) -> None:
     """Commit the staged files as one snapshot on `branch`; an empty change makes an empty snapshot."""
-    submit_steps(table, [Step(_operation(staged), staged.added, staged.removed)], branch, now_ms)
+    submit_steps(table, [Step(_operation(staged), staged.added, staged.removed)], branch, now_ms, entries)
 
 
 def submit_steps(
@@ -24,7 +24,7 @@ def submit_steps(
 ) -> None:
     """Commit one snapshot for each step on `branch`, in their order and all in one catalog commit.
 
-    `entries` remembers what manifests list, for whoever commits again and again.
+    `entries` is what is known of the table's manifests already, and takes in what comes to be known.
     """
     updates = write_snapshots(table, branch, steps, now_ms, entries)
     before = table.metadata

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table.snapshots import Snapshot
 
@@ -38,13 +37,13 @@ class Live:
     files: Mapping[str, LiveFile] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, snapshot: Snapshot | None, io: FileIO, entries: LiveEntries) -> Live:
+    def at(cls, snapshot: Snapshot | None, entries: LiveEntries) -> Live:
         """Return the files of the snapshot; of its manifests, those are read that `entries` does not know."""
         if snapshot is None:
             return cls(None)
         data: dict[str, DataFile] = {}
         deletes: dict[str | None, DataFile] = {}  # by the data file, which each of a mirror names
-        for manifest in snapshot.manifests(io):
+        for manifest in entries.manifests(snapshot):
             for entry in entries.of(manifest).entries:
                 file = entry.data_file
                 if file.content == DataFileContent.DATA:

@@ -166,10 +166,10 @@ class MirrorWork:
     def _live_at(self, table: Table) -> Live:
         head = table.metadata.snapshot_by_name(MAIN_BRANCH)
         if self._entries is None:
-            self._entries = LiveEntries(table.io, remembers=True)
+            self._entries = LiveEntries(table.io, remembered_max=None)
         if self._live is not None and head is not None and self._live.snapshot_id == head.snapshot_id:
             return self._live
-        return Live.at(head, table.io, self._entries)
+        return Live.at(head, self._entries)
 
     def _known(self, table: Table) -> Known:
         known = Known.of(table.metadata)

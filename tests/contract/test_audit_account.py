@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from pyiceberg.table import DataScan, Table
 
+from seriatim import account
 from seriatim.account import commit_with_retry
 from seriatim.audit import Invariant, Kind, Status, SumsAsRecorded, UniqueKey, Verdict, audit
+from seriatim.commit import Base
 from seriatim.commit.reads import decoded
 from tests.faults.bank import Bank
 
@@ -72,16 +73,15 @@ def test_a_stale_write_by_others_between_two_calls_is_named(bank: Bank) -> None:
 def test_a_call_that_reads_an_old_balance_is_found_to_lose_an_update(
     bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted in PyIceberg's scan: the call reads 100, lands on the snapshot that has 110, and leaves 101."""
-    old = bank.table()
+    """Planted in what it reads from: the call reads 100, lands on the snapshot that has 110, and leaves 101."""
+    old = bank.head()
     _add(bank, 10)
-    scan = Table.scan
 
-    def scan_old(table: Table, **options: Any) -> DataScan:
-        return scan(old, **options)
+    def old_base(name: str, snapshot_id: int | None, *rest: Any) -> Base:
+        return Base(name, old, *rest)
 
     with monkeypatch.context() as planted:
-        planted.setattr(Table, "scan", scan_old)
+        planted.setattr(account, "Base", old_base)
         _add(bank, 1)
 
     verdict = _audit(bank)
