@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
@@ -24,7 +24,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from seriatim.commit import summary
+from seriatim.commit import sql_swap, summary
 from seriatim.commit.pin import Pin
 from seriatim.commit.retention import keeping_settings
 
@@ -41,9 +41,17 @@ class Gate:
     Everything else goes to the catalog as it is.
     """
 
-    def __init__(self, catalog: Catalog, pin: Pin, words: Mapping[str, str]) -> None:
-        """Stand before `catalog` for one attempt computed from `pin`; `words` go into each snapshot's summary."""
-        self._catalog = catalog
+    def __init__(
+        self, loaded: Table, io: FileIO, pin: Pin, words: Mapping[str, str], *, is_callers: bool = False
+    ) -> None:
+        """Stand before the catalog of the `loaded` table for one attempt, which is computed from `pin`.
+
+        It writes through `io`. `words` go into each snapshot's summary. `is_callers`: code of the caller's has had the
+        metadata in its hands.
+        """
+        self._catalog = loaded.catalog
+        self._loaded, self._io = loaded, io
+        self._sql = None if is_callers else sql_swap.swapping(loaded.catalog)
         self._pin = pin
         self._words = words
         self._framed: Callable[[Sequence[TableUpdate]], Sequence[TableUpdate]] = tuple
@@ -81,12 +89,19 @@ class Gate:
         self.staged = staged
         self.is_submitted = True
         try:
-            response = self._catalog.commit_table(table, (*self._pin.requirements(), *others), updates)
+            response = self._submit((*self._pin.requirements(), *others), updates)
         except Exception as err:
             self.reported = err
             raise GateError(f"the catalog raised {type(err).__name__}") from err
         self.is_landed = True
         return response
+
+    def _submit(
+        self, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        if self._sql is not None:
+            return sql_swap.commit_table(self._sql, self._loaded, requirements, updates, self._io)
+        return self._catalog.commit_table(self._loaded, requirements, updates)
 
     def _describe(self, snapshot: Snapshot, number: int, count: int) -> None:
         if snapshot.summary is None:

@@ -28,8 +28,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import StringType
 
 from seriatim.commit import private
-from seriatim.commit.delete_manifests import DeleteManifestWriter
 from seriatim.commit.gate import Gate, GateError
+from seriatim.commit.manifest_writers import manifest_writer
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
 from tests.contract.apply_support import Deposit, call
@@ -79,7 +79,7 @@ def test_every_write_goes_through_the_gate_once(bank: Bank, write: str) -> None:
     catalog = bank.connect()
     table = catalog.load_table(bank.identifier)
     pin = Pin.of(table)
-    gate = Gate(catalog, pin, {"seriatim.canary": "seen"})
+    gate = Gate(catalog.load_table(bank.identifier), table.io, pin, {"seriatim.canary": "seen"})
     table.catalog = gate  # type: ignore[assignment]
 
     WRITES[write](table)
@@ -99,7 +99,8 @@ def test_a_failure_behind_the_gate_is_neither_retried_nor_cleaned_up(bank: Bank,
     """PyIceberg 0.12 does both for its own exceptions. Files that may have landed would be gone."""
     catalog = bank.connect()
     table = catalog.load_table(bank.identifier)
-    gate, io = Gate(catalog, Pin.of(table), {}), _CountingIO(table.io)
+    gate = Gate(catalog.load_table(bank.identifier), table.io, Pin.of(table), {})
+    io = _CountingIO(table.io)
     table.catalog, table.io = gate, io  # type: ignore[assignment]
     bank.deposit(1)  # The base has moved, so the catalog refuses.
 
@@ -115,7 +116,7 @@ def test_a_gate_lets_one_commit_through(bank: Bank) -> None:
     """What it remembers of the first is what became of the attempt: a second one would be taken for it."""
     catalog = bank.connect()
     table, again = catalog.load_table(bank.identifier), catalog.load_table(bank.identifier)
-    gate = Gate(catalog, Pin.of(table), {})
+    gate = Gate(catalog.load_table(bank.identifier), table.io, Pin.of(table), {})
     table.catalog = again.catalog = gate  # type: ignore[assignment]
     table.append(_row(4))
     staged = gate.staged
@@ -154,7 +155,7 @@ def test_a_manifest_says_that_it_lists_deletes(bank: Bank) -> None:
     table = bank.table()
     output = table.io.new_output(f"{table.location()}/metadata/deletes.avro")
 
-    with DeleteManifestWriter(table.spec(), table.schema(), output, 1, "null") as writer:
+    with manifest_writer(2, ManifestContent.DELETES, table.spec(), table.schema(), output, 1, "null") as writer:
         writer.add(ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, data_file=data_file("x")))
 
     with path_of(output.location).open("rb") as file:

@@ -58,14 +58,17 @@ def test_a_table_of_format_version_1_is_no_exception(
     landing: Landing,
     check: Callable[[CommitWithRetry, Bank, Fault], None],
 ) -> None:
-    """It has no sequence numbers to tell a dead attempt by, so that nothing at all is deleted there."""
+    """It has no sequence numbers to tell a dead attempt by, so that nothing is deleted there.
+
+    Nothing but the metadata file that the catalog did not take: that one is nowhere.
+    """
     bank = empty_bank.create(properties={"format-version": "1"})
     deleted: list[str] = []
     monkeypatch.setattr(PyArrowFileIO, "delete", lambda io, location: deleted.append(str(location)))
 
     check(commit_with_retry, bank, Fault(REPORTS["StateUnknown"](), landing))
 
-    assert deleted == []
+    assert [location for location in deleted if not location.endswith(".metadata.json")] == []
 
 
 @pytest.mark.parametrize("landing", [Landing.NEVER, Landing.AT_ONCE])

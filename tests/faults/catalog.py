@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,11 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from sqlalchemy.exc import OperationalError
+
+from seriatim.commit import sql_swap
+
+# What is in production the catalog's class to say: whether its own `commit_table` loads the table once more.
+COMMITS_BY_SWAP = os.environ.get("SERIATIM_TEST_COMMITS", "swap") == "swap"
 
 
 class Landing(Enum):
@@ -149,6 +155,8 @@ class FaultyCatalog(SqlCatalog):
     def _land(self, request: Request) -> CommitTableResponse:
         self._inside.commit = True
         try:
+            if COMMITS_BY_SWAP:
+                return sql_swap.commit_table(self, *request, request[0].io)
             return super().commit_table(*request)
         finally:
             self._inside.commit = False
