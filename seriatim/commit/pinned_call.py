@@ -20,6 +20,7 @@ from seriatim.commit.loop import ANY_BASE, AnyBase, Call, Ready, Settings
 from seriatim.commit.observe import Observer, Reapplied
 from seriatim.commit.partitions import Partitions
 from seriatim.commit.pin import Pin
+from seriatim.commit.pinned_table import PinnedTable
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.reads import encoded
 from seriatim.commit.receipt import Receipt
@@ -98,14 +99,15 @@ class _PinnedWork:
         """Nothing is kept between attempts."""
 
     def _write(self, handle: Table, pending: tuple[str, ...]) -> None:
-        gate = handle.catalog
-        deferral = Deferral(gate, handle)
-        handle.catalog = deferral  # type: ignore[assignment]  # PyIceberg asks a catalog for no more.
+        table = PinnedTable.like(handle) if type(handle) is Table else handle
+        deferral = Deferral(handle.catalog, table)
+        table.catalog = deferral  # type: ignore[assignment]  # PyIceberg asks a catalog for no more.
         try:
-            self.fn(handle)
+            self.fn(table)
             if not deferral.has_snapshots and (pending or deferral.updates):
                 now_ms = self.settings.clock.now_ms()
-                submit(handle, Staged(), self.settings.branch, now_ms)  # Something that the commit can be known by.
+                submit(table, Staged(), self.settings.branch, now_ms)  # Something that the commit can be known by.
         finally:
-            handle.catalog = gate
+            table.catalog = handle.catalog
         deferral.flush(self.settings.branch)
+        handle.metadata = table.metadata
