@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from pyiceberg.expressions import (
@@ -60,12 +61,18 @@ def understood(table: str, schema: Schema, where: BooleanExpression | str) -> Bo
         InvalidChangeError: it cannot be parsed, or does not fit the table's columns.
     """
     try:
-        return visit(parse(where) if isinstance(where, str) else where, _ThreeValued(schema)).true
+        return visit(_parsed(where) if isinstance(where, str) else where, _ThreeValued(schema)).true
     except Exception as err:  # PyIceberg's parser and schema raise what they meet.
         raise InvalidChangeError(
             f"{table}: where={_short(repr(where))} cannot be understood: {_short(str(err))}. The columns are "
             f"{schema.column_names}. Nothing was written."
         ) from err
+
+
+@lru_cache(maxsize=256)
+def _parsed(where: str) -> BooleanExpression:
+    """Return the condition that a text says; to parse it takes longer than all that is done with it."""
+    return parse(where)
 
 
 def _short(text: str) -> str:

@@ -109,11 +109,14 @@ class _Checker:
 
     def _cast(self, rows: pa.Table, what: str) -> pa.Table:
         """Return some columns of the table with the table's types; no value changes but for the width of its type."""
+        wanted = pa.schema([self._arrow.field(name) for name in rows.column_names])
+        if rows.schema.equals(wanted):
+            return rows
         given = {field.name: field for field in rows.schema}
         schema = [given.get(field.name, field) for field in self._arrow]
         try:
             private.check_schema(self._metadata, pa.schema(schema))
-            return rows.cast(pa.schema([self._arrow.field(name) for name in rows.column_names]))
+            return rows.cast(wanted)
         except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as err:
             raise self._error(f"the {what} do not fit the table's schema: {err}") from err
 
@@ -142,6 +145,11 @@ class _Checker:
                 raise self._error(
                     f"row {row} has the key {name}={column[row].as_py()!r}; a key is neither null nor NaN"
                 )
+        if keys.num_rows > 1:
+            self._require_distinct(keys)
+        return Keys(keys, self._schema)
+
+    def _require_distinct(self, keys: pa.Table) -> None:
         plain = hashable(keys)
         counts = plain.group_by(plain.column_names).aggregate([([], "count_all")])
         twice = counts.filter(pc.greater(counts["count_all"], 1))
@@ -149,7 +157,6 @@ class _Checker:
             *values, count = (column[0].as_py() for column in twice.select([*plain.column_names, "count_all"]).columns)
             key = values[0] if len(values) == 1 else dict(zip(keys.column_names, values, strict=True))
             raise DuplicateKeyError(self._table, key=key, count=count)
-        return Keys(keys, self._schema)
 
     def _where(self, where: BooleanExpression | str) -> Where:
         return Where(understood(self._table, self._schema, where), self._schema)
