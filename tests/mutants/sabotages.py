@@ -233,7 +233,7 @@ SABOTAGES: Final = (
     _one(
         "a change is kept whatever has come between",
         "commit/prepare",
-        "found = Effect.STALE if before is None else self._effect(before, table, pin, pending)",
+        "found = Effect.STALE if before is None else self._effect(before, table, entries, pin, pending)",
         "found = Effect.STALE if before is None else Effect.NONE",
         *SEES_CONFLICTS,
     ),
@@ -383,9 +383,9 @@ SABOTAGES: Final = (
     ),
     _one(
         "a manifest of deletes in a chain says that it lists data",
-        "commit/delete_manifests",
-        'writer.metadata = {**writer.metadata, "content": "deletes"}',
-        "pass",
+        "commit/manifest_writers",
+        'return {**super()._meta, "content": "deletes"}',
+        "return super()._meta",
         *SEES_CHAINS,
     ),
     _one(
