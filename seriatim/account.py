@@ -21,13 +21,13 @@ from pyiceberg.typedef import Identifier
 from seriatim.commit import mirrors, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.base import Base
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.change import Rewrite
 from seriatim.commit.edits import steps_of
 from seriatim.commit.landing import Landing
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
-from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.staging import stage
 from seriatim.commit.submission import submit
@@ -73,15 +73,15 @@ def commit_with_retry(
         with attempts.shield():
             if attempts.pin is not None:
                 mirrors.require_none(attempts.name, table.metadata, MAIN_BRANCH)
-            entries = _entries(table)
-            row = _row(table, attempts.name, entries)
+            files = _files(table)
+            row = _row(table, attempts.name, files)
         balance = _balance(row, attempts.name)
         new = mutate(balance)
         changed = _with_balance(row, new, attempts.name)
         if before_commit is not None:
             before_commit(attempt)
         with attempts.shield():
-            has_landed = _submit(attempts, table, entries, changed, balance, new)
+            has_landed = _submit(attempts, table, files, changed, balance, new)
         if has_landed:
             return new
     if attempts.is_open:
@@ -99,28 +99,28 @@ def read_balance(table: Table) -> int:
         BalanceError: the balance is null.
     """
     name = _name(table)
-    return _balance(_row(table, name, _entries(table)), name)
+    return _balance(_row(table, name, _files(table)), name)
 
 
 def _name(table: object) -> str:
     return ".".join(table.name()) if isinstance(table, Table) else "the table"
 
 
-def _entries(table: Table) -> LiveEntries | None:
-    """Return what reads the table's manifests; None: it is a double, or one that somebody has prepared.
+def _files(table: Table) -> BaseFiles | None:
+    """Return the files of the table; None: it is a double, or one that somebody has prepared.
 
     What is to happen with such a one is what its own `scan` and `overwrite` do.
     """
     is_itself = isinstance(table, Table) and (type(table).scan, type(table).overwrite) == _METHODS
-    return LiveEntries(table.io) if is_itself else None
+    return BaseFiles(table) if is_itself else None
 
 
 def _submit(
-    attempts: Attempts[int], table: Table, entries: LiveEntries | None, row: pa.Table, balance: int, new: int
+    attempts: Attempts[int], table: Table, files: BaseFiles | None, row: pa.Table, balance: int, new: int
 ) -> bool:
     """Overwrite the row, as one snapshot that says what it read and did; return whether that has landed."""
     pin = attempts.pin
-    if pin is None or entries is None:
+    if pin is None or files is None:
         return attempts.submit(table, partial(_overwrite, rows=row), result=new)
     now_ms = SystemClock().now_ms()
     landing = Landing.on(
@@ -138,8 +138,8 @@ def _submit(
     def write(handle: Table) -> None:
         landing.accompany(handle)
         steps = steps_of(attempts.name, handle.metadata, Rewrite(row, where=_WHERE))
-        staged = stage(attempts.name, handle, handle.io, pin.snapshot_id, steps, entries)
-        submit(handle, staged, pin.branch, now_ms, entries)
+        staged = stage(attempts.name, handle, handle.io, pin.snapshot_id, steps, files)
+        submit(handle, staged, pin.branch, now_ms, files.entries)
 
     return attempts.submit(table, write, result=new, words={**landing.words, **change}, tag=landing.tag)
 
@@ -148,10 +148,10 @@ def _overwrite(table: Table, rows: pa.Table) -> None:
     table.overwrite(rows, overwrite_filter=_WHERE)
 
 
-def _row(table: Table, name: str, entries: LiveEntries | None) -> pa.Table:
-    if entries is not None:
+def _row(table: Table, name: str, files: BaseFiles | None) -> pa.Table:
+    if files is not None:
         head = table.current_snapshot()
-        rows = Base(name, head.snapshot_id if head is not None else None, (), table, entries).read(_WHERE)
+        rows = Base(name, head.snapshot_id if head is not None else None, (), table, files).read(_WHERE)
     else:
         rows = table.scan(row_filter=_WHERE).to_arrow()
         if _ID in rows.schema.names:  # A double's scan may not filter.

@@ -12,10 +12,8 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
-from seriatim.commit import private
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.conditions import names_in, understood
-from seriatim.commit.live_entries import LiveEntries
-from seriatim.commit.pruning import files_for
 from seriatim.commit.selection import Where
 from seriatim.errors import InvalidChangeError
 
@@ -34,7 +32,7 @@ class Base:
     snapshot_id: int | None  # None: the branch has no snapshot yet
     pending: tuple[str, ...]
     _handle: Table
-    _entries: LiveEntries = field(repr=False, compare=False)  # of the table's manifests
+    _files: BaseFiles = field(repr=False, compare=False)
     _reads: list[BooleanExpression] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -64,14 +62,13 @@ class Base:
         self._reads.append(condition)
         # A scan of a snapshot id has the schema that the snapshot was written with. What is written has the table's, so
         # that is what must be read: a column that was dropped, and added again under its name, is empty.
-        metadata, io = self._handle.metadata, self._handle.io
-        tasks = files_for(metadata, self._entries, self.snapshot_id, condition)
+        tasks = self._files.holding(self.snapshot_id, condition)
         if condition == AlwaysTrue():
-            return private.read_columns(metadata, io, wanted, tasks)
+            return self._files.rows(wanted, tasks)
         selection = Where(condition, self.schema)
 
         def matching(tasks: Sequence[FileScanTask]) -> pa.Table:
-            rows = private.read_columns(metadata, io, read, tasks)
+            rows = self._files.rows(read, tasks)
             return _only(wanted, read, rows.filter(selection.mask(rows)))
 
         if len(tasks) <= 1:

@@ -1,21 +1,35 @@
-"""Reads a data file that has the very columns that are wanted, which leaves nothing to project or to promote.
+"""Reads and writes data files with the very columns of the table, which leaves nothing to project or to promote.
 
-That is how every file lies that the table's current schema was written with. To find out how a file of another schema
-is to be read, as PyIceberg does for each, takes longer than to read a small one.
+That is how every file lies that was written with the table's current schema. To find out how one of another schema is
+to be read, as PyIceberg does for each, takes longer than to read a small one; and so does what it does to write one.
 """
 
 from __future__ import annotations
 
+import re
+import uuid
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, FileFormat
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
+from pyiceberg.table import TableProperties
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.typedef import Record
+
+from seriatim.commit import private
 
 _FIELD_ID: Final = b"PARQUET:field_id"
 _ROWS_FOR_THREADS: Final = 100_000
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_plain(io: FileIO, columns: Schema, file: DataFile) -> pa.Table | None:
@@ -30,6 +44,56 @@ def read_plain(io: FileIO, columns: Schema, file: DataFile) -> pa.Table | None:
             return None
         rows = parquet.read(columns=wanted.names, use_threads=file.record_count > _ROWS_FOR_THREADS)
     return rows.select(wanted.names).cast(pa.schema([field.remove_metadata() for field in wanted]))
+
+
+def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> DataFile | None:
+    """Write rows that have the table's very schema to one file, as PyIceberg does; None: they take more than that.
+
+    More: partitions, several files, columns inside of columns, names that PyIceberg does not take as they are.
+    """
+    schema, properties = metadata.schema(), metadata.properties
+    if not _is_one_file(metadata, rows):
+        return None
+    name = f"00000-0-{uuid.UUID(file_id)}.parquet"
+    location = load_location_provider(metadata.location, properties).new_data_location(name)
+    limit = properties.get(TableProperties.PARQUET_ROW_GROUP_LIMIT, TableProperties.PARQUET_ROW_GROUP_LIMIT_DEFAULT)
+    with io.new_output(location).create(overwrite=True) as stream:
+        plain = rows.replace_schema_metadata(None)  # Not even an empty one, as PyIceberg has it.
+        with pq.ParquetWriter(stream, schema=plain.schema, **private.parquet_options(properties)) as writer:
+            writer.write(plain, row_group_size=int(limit))
+        size = stream.tell()
+    statistics = data_file_statistics_from_parquet_metadata(
+        parquet_metadata=writer.writer.metadata,
+        stats_columns=compute_statistics_plan(schema, properties),
+        parquet_column_mapping=parquet_path_to_id_mapping(schema),
+    )
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        file_size_in_bytes=size,
+        sort_order_id=None,
+        spec_id=metadata.default_spec_id,
+        equality_ids=None,
+        key_metadata=None,
+        **statistics.to_serialized_dict(),
+    )
+
+
+def _is_one_file(metadata: TableMetadata, rows: pa.Table) -> bool:
+    properties = metadata.properties
+    target = properties.get(
+        TableProperties.WRITE_TARGET_FILE_SIZE_BYTES, TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT
+    )
+    return (
+        metadata.spec().is_unpartitioned()
+        and properties.get("write.format.default", "parquet").lower() == "parquet"
+        and rows.num_rows > 0
+        and rows.nbytes <= int(target)
+        and rows.schema.equals(metadata.schema().as_arrow(), check_metadata=True)
+        and all(_NAME.fullmatch(field.name) and not pa.types.is_nested(field.type) for field in rows.schema)
+    )
 
 
 def _has(own: pa.Schema, wanted: pa.Field) -> bool:

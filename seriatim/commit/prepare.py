@@ -14,9 +14,9 @@ from pyiceberg.table import Table
 from seriatim.commit import mirrors, residue, summary
 from seriatim.commit.attempts import Attempts
 from seriatim.commit.base import Base
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.change import Change
 from seriatim.commit.edits import Step, steps_of, sums_of
-from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.loop import Ready, Settings
 from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.commit.pin import Pin
@@ -64,23 +64,23 @@ class Preparation(Generic[R]):
             InvalidChangeError: the change does not fit the table; nothing is left of it.
         """
         self._io = table.io
-        entries = LiveEntries(table.io)
+        files = BaseFiles(table)
         mirrors.require_none(self._attempts.name, table.metadata, self._settings.branch)
         before = self._prepared
-        found = Effect.STALE if before is None else self._effect(before, table, entries, pin, pending)
+        found = Effect.STALE if before is None else self._effect(before, table, files, pin, pending)
         if before is not None and found is Effect.NONE:
             prepared = replace(before, pin=pin)
         elif before is not None and found is Effect.REWRITTEN:
             self.drop()
-            prepared = self._staged(replace(before, pin=pin), table, entries)
+            prepared = self._staged(replace(before, pin=pin), table, files)
         else:
             self.drop()
-            prepared = self._computed(table, entries, pin, pending)
+            prepared = self._computed(table, files, pin, pending)
         self._prepared = prepared
         self._attempts.spare(prepared.staged.locations)
         if before is not None and before.pin != pin:
             self._tell(before.pin, pin, found, attempt)
-        return None if prepared.is_empty and not pending else self._ready(prepared, entries)
+        return None if prepared.is_empty and not pending else self._ready(prepared, files)
 
     def drop(self) -> None:
         """Forget the change, and remove its files unless a commit that has landed, or may have, holds them."""
@@ -88,7 +88,7 @@ class Preparation(Generic[R]):
             self._attempts.drop(self._io, self._prepared.staged.locations)
         self._prepared = None
 
-    def _ready(self, prepared: Prepared, entries: LiveEntries) -> Ready:
+    def _ready(self, prepared: Prepared, files: BaseFiles) -> Ready:
         staged = prepared.staged
         words = summary.words_of_change(
             prepared.reads, rows_added=staged.rows_added, rows_removed=staged.rows_removed, sums=prepared.sums
@@ -96,7 +96,7 @@ class Preparation(Generic[R]):
         if prepared.computed_on.snapshot_id not in (None, prepared.pin.snapshot_id):
             words[summary.COMPUTED_ON] = str(prepared.computed_on.snapshot_id)
         now_ms = self._settings.clock.now_ms()
-        write = partial(submit, staged=staged, branch=self._settings.branch, now_ms=now_ms, entries=entries)
+        write = partial(submit, staged=staged, branch=self._settings.branch, now_ms=now_ms, entries=files.entries)
         return Ready(write, words, staged.locations, (staged.rows_added, staged.rows_removed))
 
     def _tell(self, before: Pin, now: Pin, found: Effect, attempt: int) -> None:
@@ -107,9 +107,7 @@ class Preparation(Generic[R]):
         self.rebases += 1
         self._settings.observer.notify(Rebased(name, attempt, *moved, is_replanned=found is Effect.REWRITTEN))
 
-    def _effect(
-        self, before: Prepared, table: Table, entries: LiveEntries, pin: Pin, pending: tuple[str, ...]
-    ) -> Effect:
+    def _effect(self, before: Prepared, table: Table, files: BaseFiles, pin: Pin, pending: tuple[str, ...]) -> Effect:
         if pin == before.pin and pending == before.pending:
             return Effect.NONE
         same_form = (pin.table_uuid, pin.schema_id, pin.spec_id) == (
@@ -121,27 +119,27 @@ class Preparation(Generic[R]):
             return Effect.STALE
         return effect(
             table.metadata,
-            entries,
+            files.entries,
             base_snapshot_id=before.pin.snapshot_id,
             head_snapshot_id=pin.snapshot_id,
             reads=before.reads,
             replaced={file.file_path for file in before.staged.removed},
         )
 
-    def _computed(self, table: Table, entries: LiveEntries, pin: Pin, pending: tuple[str, ...]) -> Prepared:
-        base = Base(self._attempts.name, pin.snapshot_id, pending, table, entries)
+    def _computed(self, table: Table, files: BaseFiles, pin: Pin, pending: tuple[str, ...]) -> Prepared:
+        base = Base(self._attempts.name, pin.snapshot_id, pending, table, files)
         change = self._compute(base)
         steps = steps_of(self._attempts.name, table.metadata, change)
         sums = sums_of(self._attempts.name, table.metadata, change)
         dependence = covering(steps)
         reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
-        return self._staged(Prepared(pin, pin, pending, steps, reads, sums), table, entries)
+        return self._staged(Prepared(pin, pin, pending, steps, reads, sums), table, files)
 
-    def _staged(self, prepared: Prepared, table: Table, entries: LiveEntries) -> Prepared:
+    def _staged(self, prepared: Prepared, table: Table, files: BaseFiles) -> Prepared:
         """Return the change with its files written for the base that it is prepared for."""
         recorder = RecordingFileIO(table.io)
         try:
-            staged = stage(self._attempts.name, table, recorder, prepared.pin.snapshot_id, prepared.steps, entries)
+            staged = stage(self._attempts.name, table, recorder, prepared.pin.snapshot_id, prepared.steps, files)
         except Exception:
             recorder.close()
             residue.remove(table.io, recorder.written)

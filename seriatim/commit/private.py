@@ -10,10 +10,10 @@ import json
 import logging
 import struct
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyiceberg.avro.decoder import StreamingBinaryDecoder, new_decoder
@@ -28,6 +28,7 @@ from pyiceberg.io.pyarrow import (
     ArrowScan,
     _check_pyarrow_schema_compatible,
     _dataframe_to_data_files,
+    _get_parquet_writer_kwargs,
     schema_to_pyarrow,
 )
 from pyiceberg.manifest import (
@@ -55,8 +56,6 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.typedef import Record, StructProtocol
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
-
-from seriatim.commit.plain_files import read_plain
 
 _log = logging.getLogger(__name__)
 D = TypeVar("D", bound=Record)
@@ -90,10 +89,6 @@ def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask, schema: S
 
 def read_columns(metadata: TableMetadata, io: FileIO, columns: Schema, tasks: Sequence[FileScanTask]) -> pa.Table:
     """Return these columns of all live rows of data files."""
-    if len(tasks) == 1 and not tasks[0].delete_files:
-        rows = read_plain(io, columns, tasks[0].file)
-        if rows is not None:
-            return rows
     scan = ArrowScan(table_metadata=metadata, io=io, projected_schema=columns, row_filter=AlwaysTrue())
     return scan.to_table(tasks=tasks)
 
@@ -179,6 +174,11 @@ def known_reader(avro_schema: str, *, is_list: bool) -> tuple[Schema, Reader]:
 def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> Iterable[DataFile]:
     """Write the rows to new data files, by the table's partition spec."""
     return _dataframe_to_data_files(table_metadata=metadata, df=rows, io=io, write_uuid=uuid.UUID(file_id))
+
+
+def parquet_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return how the table's properties want its Parquet files written, as the options of PyArrow's writer."""
+    return {**_get_parquet_writer_kwargs(dict(properties)), "store_decimal_as_integer": True}
 
 
 def bounds_evaluator(schema: Schema, condition: BooleanExpression) -> Callable[[DataFile], bool]:

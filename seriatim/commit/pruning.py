@@ -80,6 +80,8 @@ def files_for(
     manifests = [each for each in entries.manifests(metadata.snapshot_by_id(snapshot_id)) if is_live(each)]
     if any(manifest.content == ManifestContent.DELETES for manifest in manifests):
         return _with_deletes(metadata, entries.io, snapshot_id, condition)
+    if len(manifests) == 1 and len(only := entries.of(manifests[0]).entries) == 1:
+        return [FileScanTask(only[0].data_file)]  # To rule it out takes longer than to look into it.
     pruning = Pruning(metadata, [condition])
     return [
         FileScanTask(entry.data_file)

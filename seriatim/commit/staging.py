@@ -14,10 +14,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.edits import Step
-from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.nan_counts import with_nan_counts
-from seriatim.commit.pruning import files_for
+from seriatim.commit.plain_files import write_plain
 from seriatim.commit.selection import Keys
 from seriatim.commit.sorting import in_order, marked
 from seriatim.errors import InvalidChangeError, RowNotFoundError
@@ -51,26 +51,26 @@ def covering(steps: Sequence[Step]) -> BooleanExpression:
 
 
 def stage(
-    name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], entries: LiveEntries
+    name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], files: BaseFiles
 ) -> Staged:
     """Write the files of the steps through `io`, computed from that snapshot of the loaded table (None: it has none).
 
-    `entries` reads what the table's manifests list.
+    `files` are those of the table.
 
     Raises:
         RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
     """
-    return _Stage(name, table, io, snapshot_id, steps, entries).run()
+    return _Stage(name, table, io, snapshot_id, steps, files).run()
 
 
 class _Stage:
     """One change being written."""
 
     def __init__(
-        self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], entries: LiveEntries
+        self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], files: BaseFiles
     ) -> None:
         self._name, self._table, self._io, self._snapshot_id, self._steps = name, table, io, snapshot_id, steps
-        self._entries = entries
+        self._files = files
         self._written: list[DataFile] = []
         self._removed: list[DataFile] = []
         self._rows_removed = 0
@@ -89,8 +89,8 @@ class _Stage:
         condition = covering(self._steps)
         if condition == AlwaysFalse():
             return
-        for task in files_for(self._table.metadata, self._entries, self._snapshot_id, condition):
-            rows = private.read_file(self._table.metadata, self._io, task)
+        for task in self._files.holding(self._snapshot_id, condition):
+            rows = self._files.rows(self._table.schema(), [task])
             left = self._left_of(rows, first_step=0)
             if left.num_rows == rows.num_rows:
                 continue
@@ -138,8 +138,9 @@ def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa
     schema = metadata.schema().as_arrow()
     together = in_order(metadata, pa.concat_tables([each.cast(schema) for each in rows]))
     _require_partitions(name, metadata, together)
-    files = marked(metadata, private.write_files(metadata, io, together, new_id()))
-    written = tuple(with_nan_counts(metadata, io, together, files))
+    made = write_plain(metadata, io, together, new_id())
+    files = [made] if made is not None else private.write_files(metadata, io, together, new_id())
+    written = tuple(with_nan_counts(metadata, io, together, marked(metadata, files)))
     if (count := sum(file.record_count for file in written)) != together.num_rows:
         raise InvalidChangeError(
             f"{name}: PyIceberg wrote {count} rows of {together.num_rows}: it lost or doubled some "

@@ -33,8 +33,8 @@ from pyiceberg.types import (
 )
 
 from seriatim.commit import Append, Base, Delete, Rewrite, Upsert
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.conditions import understood
-from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.pruning import Pruning
 from seriatim.errors import DuplicateKeyError, InvalidChangeError, RowNotFoundError
 from tests.contract.apply_support import call
@@ -120,7 +120,7 @@ class _Judged:
 
     def read(self, expression: BooleanExpression, judge: Judge) -> None:
         """Compare what is read, and which files are ruled out."""
-        read = Base("t", bank_head(self._table), (), self._table, LiveEntries(self._table.io)).read(
+        read = Base("t", bank_head(self._table), (), self._table, BaseFiles(self._table)).read(
             where=expression, columns=["id"]
         )
 
@@ -286,7 +286,7 @@ def test_a_field_of_a_struct_is_read_and_compared_where_the_struct_may_be_null(e
     bank = empty_bank.create((), schema=schema, spec=spec)
     rows = [{"id": 1, "d": 1.0, "s": {"x": 1, "y": "a"}}, {"id": 2, "d": 1.0, "s": None}]
     call(bank, lambda base: Append(pa.Table.from_pylist(rows, schema=base.schema.as_arrow())))
-    base = Base("t", bank.head(), (), bank.table(), LiveEntries(bank.table().io))
+    base = Base("t", bank.head(), (), bank.table(), BaseFiles(bank.table()))
 
     assert base.read(where="d > 0 and s.y = 'a'", columns=["s.x"]).to_pylist() == [{"s": {"x": 1}}]
     assert base.read(where="s.x is null", columns=["id"]).to_pylist() == [{"id": 2}]
@@ -303,7 +303,7 @@ def test_what_does_not_fit_the_column_is_refused(empty_bank: Bank, where: Any, n
     """Text is no prefix of a struct, and a number does not equal one."""
     schema = Schema(ID, NestedField(2, "v", NESTED, required=False))
     table = empty_bank.create((), schema=schema).table()
-    base = Base("t", None, (), table, LiveEntries(table.io))
+    base = Base("t", None, (), table, BaseFiles(table))
 
     with pytest.raises(InvalidChangeError, match=named):
         base.read(where=where)

@@ -1,9 +1,9 @@
-"""A data file is read without PyIceberg's help only where that makes no difference."""
+"""A data file is read and written without PyIceberg's help only where that makes no difference."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -36,7 +39,9 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from seriatim.commit.plain_files import read_plain
+from seriatim.commit import private
+from seriatim.commit.plain_files import read_plain, write_plain
+from seriatim.system import new_id
 from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank
 
@@ -74,15 +79,20 @@ def by_pyiceberg(table: Table, columns: Schema, task: FileScanTask) -> pa.Table:
     return scan.to_table([task])
 
 
-def written(bank: Bank, schema: Schema) -> Table:
-    """Return a table of one file with two rows, the second with as many nulls as may be."""
-    table = bank.create((), schema=schema).table()
+def rows_of(schema: Schema) -> pa.Table:
+    """Return two rows, the second with as many nulls as may be."""
     arrow = schema.as_arrow()
     columns = [
         _column(field, [value, None if field.nullable else value])
         for field, value in zip(arrow, VALUES.values(), strict=True)
     ]
-    table.append(pa.table(columns, schema=arrow))
+    return pa.table(columns, schema=arrow)
+
+
+def written(bank: Bank, schema: Schema) -> Table:
+    """Return a table of one file, written by PyIceberg."""
+    table = bank.create((), schema=schema).table()
+    table.append(rows_of(schema))
     return table
 
 
@@ -176,3 +186,70 @@ def test_a_file_that_is_gone_is_an_error(bank: Bank) -> None:
 
     with pytest.raises(FileNotFoundError):
         read_plain(table.io, table.schema(), file)
+
+
+def told(file: DataFile) -> list[Any]:
+    """Return what PyIceberg says of a data file, but for its name."""
+    return [dict(each) if isinstance(each, Mapping) else each for each in file._data[2:]]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"write.metadata.metrics.default": "counts"},
+        {"write.metadata.metrics.column.c12": "truncate(1)", "write.parquet.compression-codec": "gzip"},
+        {"write.parquet.row-group-limit": "1", "write.parquet.page-row-limit": "1"},
+        {"write.data.path": "elsewhere", "write.object-storage.enabled": "true"},
+    ],
+)
+def test_a_file_of_every_type_is_written_as_pyiceberg_writes_it(empty_bank: Bank, properties: dict[str, str]) -> None:
+    """With the same bytes, the same metrics, and in the place where the table wants it."""
+    if "write.data.path" in properties:
+        properties = {**properties, "write.data.path": f"file://{empty_bank.path}/elsewhere"}
+    table = empty_bank.create((), schema=EVERY_TYPE, properties=properties).table()
+    rows, file_id = rows_of(EVERY_TYPE), new_id()
+
+    ours = write_plain(table.metadata, table.io, rows, file_id)
+
+    assert ours is not None
+    content = path_of(ours.file_path).read_bytes()
+    (theirs,) = private.write_files(table.metadata, table.io, rows, file_id)
+    assert ours.file_path == theirs.file_path
+    assert content == path_of(theirs.file_path).read_bytes()
+    assert told(ours) == told(theirs)
+
+
+PARTITIONED: Final = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
+TWO: Final = Schema(NestedField(1, "id", LongType()), NestedField(2, "bal", LongType()))
+TWO_ROWS: Final = [{"id": 1, "bal": 1}, {"id": 2, "bal": 2}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "properties", "schema", "given"),
+    [
+        (PARTITIONED, {}, TWO, TWO_ROWS),
+        (UNPARTITIONED_PARTITION_SPEC, {"write.target-file-size-bytes": "20"}, TWO, TWO_ROWS),
+        (UNPARTITIONED_PARTITION_SPEC, {}, TWO, []),
+        (UNPARTITIONED_PARTITION_SPEC, {}, Schema(NestedField(1, "a b", LongType())), [{"a b": 1}]),
+        (UNPARTITIONED_PARTITION_SPEC, {}, Schema(NestedField(1, "a", ListType(2, LongType()))), [{"a": [1]}]),
+    ],
+    ids=["partitions", "several files", "no rows", "a name with a blank", "a list"],
+)
+def test_what_takes_more_is_left_to_pyiceberg(
+    empty_bank: Bank, spec: PartitionSpec, properties: dict[str, str], schema: Schema, given: list[dict[str, Any]]
+) -> None:
+    """And nothing is written."""
+    table = empty_bank.create((), schema=schema, spec=spec, properties=properties).table()
+    rows = pa.Table.from_pylist(given, schema=schema.as_arrow())
+
+    assert write_plain(table.metadata, table.io, rows, new_id()) is None
+    assert list(empty_bank.path.rglob("*.parquet")) == []
+
+
+def test_rows_of_another_schema_are_left_to_pyiceberg(bank: Bank) -> None:
+    """Another width, or a column that may be null where the table's may not."""
+    table = bank.table()
+    narrow = pa.table({"id": pa.array([1], pa.int32()), "bal": pa.array([1], pa.int64())})
+
+    assert write_plain(table.metadata, table.io, narrow, new_id()) is None

@@ -233,7 +233,7 @@ SABOTAGES: Final = (
     _one(
         "a change is kept whatever has come between",
         "commit/prepare",
-        "found = Effect.STALE if before is None else self._effect(before, table, entries, pin, pending)",
+        "found = Effect.STALE if before is None else self._effect(before, table, files, pin, pending)",
         "found = Effect.STALE if before is None else Effect.NONE",
         *SEES_CONFLICTS,
     ),

@@ -1,0 +1,52 @@
+"""The files of an attempt's base: each manifest is read once, and so is each small data file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+
+from seriatim.commit import private
+from seriatim.commit.live_entries import LiveEntries
+from seriatim.commit.plain_files import read_plain
+from seriatim.commit.pruning import files_for
+
+_REMEMBERED_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+class BaseFiles:
+    """Finds and reads the files of a table as it was loaded.
+
+    A change that reads rows and then edits them needs the same files twice: those that fit are remembered.
+    """
+
+    def __init__(self, table: Table) -> None:
+        """Nothing is read yet."""
+        self._metadata, self._io = table.metadata, table.io
+        self.entries = LiveEntries(table.io)
+        self._whole: dict[str, pa.Table] = {}
+        self._bytes = 0
+
+    def holding(self, snapshot_id: int | None, condition: BooleanExpression) -> Sequence[FileScanTask]:
+        """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
+        return files_for(self._metadata, self.entries, snapshot_id, condition)
+
+    def rows(self, columns: Schema, tasks: Sequence[FileScanTask]) -> pa.Table:
+        """Return these columns of all live rows of the files, in the table's current schema."""
+        if len(tasks) != 1 or tasks[0].delete_files:
+            return private.read_columns(self._metadata, self._io, columns, tasks)
+        (task,) = tasks
+        is_whole = columns == self._metadata.schema()
+        if is_whole and (known := self._whole.get(task.file.file_path)) is not None:
+            return known
+        rows = read_plain(self._io, columns, task.file)
+        if rows is None:
+            rows = private.read_columns(self._metadata, self._io, columns, tasks)
+        if is_whole and self._bytes + rows.nbytes <= _REMEMBERED_BYTES_MAX:
+            self._bytes += rows.nbytes
+            self._whole[task.file.file_path] = rows
+        return rows
