@@ -17,7 +17,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Identifier
 
-from seriatim.commit import residue
+from seriatim.commit import residue, sql_swap
 from seriatim.commit.gate import Gate, GateError
 from seriatim.commit.outcome import Outcome, look_up
 from seriatim.commit.pin import Pin
@@ -106,7 +106,7 @@ class Attempts(Generic[R]):
             OutcomeUnknownError: a commit was submitted, and the table cannot be loaded or cannot tell its outcome.
         """
         try:
-            table = self._catalog.load_table(self._identifier)
+            table = self._loaded()
         except Exception as err:
             is_dropped = isinstance(err, NoSuchTableError) and all(attempt.is_refused for attempt in self._open)
             if not self._open or is_dropped:
@@ -229,6 +229,11 @@ class Attempts(Generic[R]):
             error = ConflictError(self.name, expected=expected, actual=head_id, attempts=self.count)
         error.__cause__ = self._failure
         return error
+
+    def _loaded(self) -> Table:
+        if (sql := sql_swap.swapping(self._catalog)) is not None:
+            return sql_swap.load_table(sql, self._identifier)
+        return self._catalog.load_table(self._identifier)
 
     def _submit_ungated(self, table: Table, write: Callable[[Table], None]) -> bool:
         try:

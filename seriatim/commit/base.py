@@ -12,6 +12,7 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
+from seriatim.commit.arrow_schemas import arrow_schema
 from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.conditions import names_in, understood
 from seriatim.commit.selection import Where
@@ -93,7 +94,9 @@ class Base:
 
 def _only(wanted: Schema, read: Schema, rows: pa.Table) -> pa.Table:
     """Return the wanted ones of the columns that were read, without what else was read of a struct."""
-    rows, arrow = rows.select([field.name for field in wanted.fields]), wanted.as_arrow()
+    if wanted is read:
+        return rows
+    rows, arrow = rows.select([field.name for field in wanted.fields]), arrow_schema(wanted)
     fields = [
         given if read.find_type(field.field_id) == field.field_type else given.with_type(arrow.field(given.name).type)
         for field, given in zip(wanted.fields, rows.schema, strict=True)

@@ -12,6 +12,7 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
+from seriatim.commit.arrow_schemas import arrow_schema
 from seriatim.commit.change import Append, Change, Declared, Delete, Edit, NoChange, Rewrite, Upsert
 from seriatim.commit.conditions import understood
 from seriatim.commit.selection import Keys, Selection, Where, hashable
@@ -65,7 +66,7 @@ class _Checker:
     def __init__(self, table: str, metadata: TableMetadata) -> None:
         self._table, self._metadata = table, metadata
         self._schema = metadata.schema()
-        self._arrow: pa.Schema = self._schema.as_arrow()
+        self._arrow = arrow_schema(self._schema)
 
     def step(self, edit: Edit | object) -> Step:
         match edit:

@@ -26,6 +26,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 
 from seriatim.commit import private
+from seriatim.commit.arrow_schemas import arrow_schema
 
 _FIELD_ID: Final = b"PARQUET:field_id"
 _ROWS_FOR_THREADS: Final = 100_000
@@ -36,7 +37,7 @@ def read_plain(io: FileIO, columns: Schema, file: DataFile) -> pa.Table | None:
     """Return these columns of every row of the file, in Iceberg's Arrow types; None: it has not these very columns."""
     if file.file_format != FileFormat.PARQUET or file.key_metadata is not None:
         return None
-    wanted: pa.Schema = columns.as_arrow()
+    wanted = arrow_schema(columns)
     with io.new_input(file.file_path).open() as stream:
         parquet = pq.ParquetFile(stream)
         own: pa.Schema = parquet.schema_arrow
@@ -91,7 +92,7 @@ def _is_one_file(metadata: TableMetadata, rows: pa.Table) -> bool:
         and properties.get("write.format.default", "parquet").lower() == "parquet"
         and rows.num_rows > 0
         and rows.nbytes <= int(target)
-        and rows.schema.equals(metadata.schema().as_arrow(), check_metadata=True)
+        and rows.schema.equals(arrow_schema(metadata.schema()), check_metadata=True)
         and all(_NAME.fullmatch(field.name) and not pa.types.is_nested(field.type) for field in rows.schema)
     )
 

@@ -199,6 +199,11 @@ def updated_metadata(before: TableMetadata, updates: Iterable[TableUpdate], loca
     return _update_table_metadata_log(metadata, location, before.last_updated_ms)
 
 
+def table_io(catalog: MetastoreCatalog, properties: Mapping[str, str], location: str) -> FileIO:
+    """Return what reads and writes the files of a table with these properties, whose metadata file lies there."""
+    return catalog._load_file_io(dict(properties), location)
+
+
 def next_metadata_location(table: Table) -> str:
     """Return where the metadata file after the loaded one goes, under a name that nobody else has."""
     number = MetastoreCatalog._parse_metadata_version(table.metadata_location) + 1

@@ -1,4 +1,4 @@
-"""Commits to PyIceberg's SQL catalog on the metadata that was loaded, without loading it a second time.
+"""Loads from PyIceberg's SQL catalog, and commits to it on the metadata that was loaded, which is not loaded again.
 
 Such a catalog keeps nothing of a table but where its metadata file lies, and a file that is there never changes. Its
 own `commit_table` loads the table, checks the requirements, writes a new file, and puts that in the place of the file
@@ -14,16 +14,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.io import FileIO
-from pyiceberg.serializers import ToOutputFile
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.serializers import FromInputFile, ToOutputFile
 from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.typedef import Identifier
 
 from seriatim.commit import private, residue
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
-    from sqlalchemy import Update
+    from sqlalchemy import ColumnElement, Select, Update
 
 _STEPS: Final = ("commit_table", "load_table", "_update_and_stage_table", "_write_metadata", "_load_file_io")
 
@@ -39,6 +41,29 @@ def swapping(catalog: Catalog) -> SqlCatalog | None:
 
 def _function(method: object) -> object:
     return getattr(method, "__func__", method)
+
+
+def load_table(catalog: SqlCatalog, identifier: str | Identifier) -> Table:
+    """Load a table as `catalog.load_table` does, by one look at where its metadata file lies.
+
+    Raises:
+        As `catalog.load_table`.
+    """
+    with catalog.engine.connect() as connection:
+        location = connection.execute(_selection(), _names(catalog, Catalog.identifier_to_tuple(identifier))).scalar()
+    metadata = None if location is None else _read(catalog, location)
+    if location is None or metadata is None:
+        return catalog.load_table(identifier)  # Which says what is the matter.
+    name, io = Catalog.identifier_to_tuple(identifier), private.table_io(catalog, metadata.properties, location)
+    return Table(name, metadata, location, io, catalog)
+
+
+def _read(catalog: SqlCatalog, location: str) -> TableMetadata | None:
+    """Return the metadata that lie there; None: they cannot be read, are a view's, or were forgotten since."""
+    try:
+        return FromInputFile.table_metadata(load_file_io(catalog.properties, location).new_input(location))
+    except Exception:  # noqa: BLE001  # Whatever it is, the catalog meets it, too, or finds what is there by now.
+        return None
 
 
 def commit_table(
@@ -68,33 +93,46 @@ def commit_table(
 
 def _swap(catalog: SqlCatalog, table: Table, location: str) -> bool:
     """Put the new metadata file in the place of the one that was loaded; False: another one is there."""
-    name = table.name()
-    values = {
-        "of_catalog": catalog.name,
-        "in_namespace": Catalog.namespace_to_string(Catalog.namespace_from(name)),
-        "of_name": Catalog.table_name_from(name),
-        "loaded": table.metadata_location,
-        "location": location,
-    }
+    locations = {"loaded": table.metadata_location, "location": location}
     with catalog.engine.connect() as connection:
-        if connection.execute(_statement(), values).rowcount < 1:
+        if connection.execute(_update(), {**_names(catalog, table.name()), **locations}).rowcount < 1:
             return False
         connection.commit()
     return True
 
 
+def _names(catalog: SqlCatalog, name: Identifier) -> dict[str, str]:
+    return {
+        "of_catalog": catalog.name,
+        "in_namespace": Catalog.namespace_to_string(Catalog.namespace_from(name)),
+        "of_name": Catalog.table_name_from(name),
+    }
+
+
 @cache
-def _statement() -> Update:
+def _selection() -> Select[tuple[str | None]]:
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import select
+
+    return select(IcebergTables.metadata_location).where(*_is_named())
+
+
+@cache
+def _update() -> Update:
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import bindparam, update
 
+    is_loaded = IcebergTables.metadata_location == bindparam("loaded")
+    swapped = update(IcebergTables).where(*_is_named(), is_loaded)
+    return swapped.values(metadata_location=bindparam("location"), previous_metadata_location=bindparam("loaded"))
+
+
+def _is_named() -> tuple[ColumnElement[bool], ...]:
+    from pyiceberg.catalog.sql import IcebergTables
+    from sqlalchemy import bindparam
+
     return (
-        update(IcebergTables)
-        .where(
-            IcebergTables.catalog_name == bindparam("of_catalog"),
-            IcebergTables.table_namespace == bindparam("in_namespace"),
-            IcebergTables.table_name == bindparam("of_name"),
-            IcebergTables.metadata_location == bindparam("loaded"),
-        )
-        .values(metadata_location=bindparam("location"), previous_metadata_location=bindparam("loaded"))
+        IcebergTables.catalog_name == bindparam("of_catalog"),
+        IcebergTables.table_namespace == bindparam("in_namespace"),
+        IcebergTables.table_name == bindparam("of_name"),
     )

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from seriatim.commit import private
+from seriatim.commit.arrow_schemas import arrow_schema
 from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.edits import Step
 from seriatim.commit.nan_counts import with_nan_counts
@@ -135,7 +136,7 @@ def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa
     Raises:
         InvalidChangeError: PyIceberg cannot write them into partitions; what was written is the caller's to remove.
     """
-    schema = metadata.schema().as_arrow()
+    schema = arrow_schema(metadata.schema())
     together = in_order(metadata, pa.concat_tables([each.cast(schema) for each in rows]))
     _require_partitions(name, metadata, together)
     made = write_plain(metadata, io, together, new_id())

@@ -10,6 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import AssertRefSnapshotId, SetPropertiesUpdate
+from sqlalchemy import event
 
 from seriatim.commit import pinned, sql_swap
 from tests.contract.apply_support import Deposit, call
@@ -127,20 +128,51 @@ def test_a_table_that_is_gone_is_not_made_again(bank: Bank) -> None:
     assert not connect(bank).table_exists(bank.identifier)
 
 
-def test_a_call_does_not_load_the_table_twice(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for each attempt, and not again for the commit."""
-    loads: list[Any] = []
-    original = SqlCatalog._convert_orm_to_iceberg
+def test_a_call_asks_the_database_twice(bank: Bank) -> None:
+    """Once where the metadata lies, once to swap it."""
+    catalog = connect(bank)
+    statements: list[str] = []
+    event.listen(
+        catalog.engine,
+        "before_cursor_execute",
+        lambda connection, cursor, statement, *rest: statements.append(statement.split()[0]),
+    )
 
-    def counted(self: SqlCatalog, orm_table: Any) -> Table:
-        loads.append(orm_table)
-        return original(self, orm_table)
+    call(bank, Deposit(5), catalog=catalog)
 
-    monkeypatch.setattr(SqlCatalog, "_convert_orm_to_iceberg", counted)
-    call(bank, Deposit(5), catalog=connect(bank))
-
-    assert len(loads) == 1
+    assert statements == ["SELECT", "UPDATE"]
     assert bank.balances()[1] == 105
+
+
+def test_a_table_is_loaded_as_the_catalog_loads_it(bank: Bank) -> None:
+    """Its name, its metadata, where those lie, and what its files are read by."""
+    catalog = connect(bank)
+
+    for identifier in (bank.identifier, tuple(bank.identifier.split("."))):
+        ours, theirs = sql_swap.load_table(catalog, identifier), catalog.load_table(identifier)
+        assert (ours.name(), ours.metadata, ours.metadata_location) == (
+            theirs.name(),
+            theirs.metadata,
+            theirs.metadata_location,
+        )
+        assert ours.catalog is theirs.catalog is catalog
+        assert type(ours.io) is type(theirs.io)
+        assert ours.io.properties == theirs.io.properties
+
+
+@pytest.mark.parametrize("identifier", ["bank.nobody", "nowhere.account", ("bank", "no", "one")])
+def test_a_table_that_is_not_there_is_the_catalogs_to_say(bank: Bank, identifier: Any) -> None:
+    """In its own words."""
+    with pytest.raises(NoSuchTableError):
+        sql_swap.load_table(connect(bank), identifier)
+
+
+def test_a_table_without_its_metadata_is_the_catalogs_to_say(bank: Bank) -> None:
+    """As it says it to everybody."""
+    path_of(bank.table().metadata_location).unlink()
+
+    with pytest.raises(FileNotFoundError):
+        sql_swap.load_table(connect(bank), bank.identifier)
 
 
 def test_a_catalog_with_a_mind_of_its_own_commits_itself(bank: Bank) -> None:
