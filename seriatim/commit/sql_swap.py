@@ -13,11 +13,12 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from pydantic_core import from_json
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.serializers import FromInputFile, ToOutputFile
+from pyiceberg.serializers import Compressor, ToOutputFile
 from pyiceberg.table import CommitTableResponse, Table
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import Identifier
 
@@ -60,8 +61,11 @@ def load_table(catalog: SqlCatalog, identifier: str | Identifier) -> Table:
 
 def _read(catalog: SqlCatalog, location: str) -> TableMetadata | None:
     """Return the metadata that lie there; None: they cannot be read, are a view's, or were forgotten since."""
+    source = load_file_io(catalog.properties, location).new_input(location)
     try:
-        return FromInputFile.table_metadata(load_file_io(catalog.properties, location).new_input(location))
+        with source.open() as stream, Compressor.get_compressor(location).stream_decompressor(stream) as plain:
+            # In two steps: PyIceberg's models take what is parsed sooner than they take the text.
+            return TableMetadataUtil.parse_obj(from_json(plain.read()))
     except Exception:  # noqa: BLE001  # Whatever it is, the catalog meets it, too, or finds what is there by now.
         return None
 
