@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,17 +45,18 @@ def run(setting: Setting) -> Found:
     setting.say(f"    {points[-1]:,} commits of our own ...")
     ours = _our_history(setting.folder("ours"), points)
     repeated = [
-        _Repeated(Key(_OURS, _MS, point.at), setting.place / "ours", point.location, CommitSession) for point in ours
+        _Repeated(Key(_OURS, _MS, point.at), setting.place / "ours", point.location, CommitSession, point.at)
+        for point in ours
     ]
     if is_installed(Raw()):
         setting.say(f"    {points[-2]:,} commits whose history is kept in full ...")
         repeated += _full_history(setting.folder("full"), points[:-1])
     setting.say("    histories as PyIceberg's overwrite leaves them ...")
-    textbook = [
-        _Repeated(Key(Textbook().name, _MS, at), folder, textbook_history(folder, at), TextbookSession)
-        for at in points[:-1]
-        for folder in (setting.folder(f"textbook-{at}"),)
-    ]
+    textbook = []
+    for at in points[:-1]:
+        made = textbook_history(setting.folder(f"textbook-{at}"), at)
+        key = Key(Textbook().name, _MS, at)
+        textbook.append(_Repeated(key, made.folder, made.location, TextbookSession, made.balance))
     series = _measured(setting, repeated, rounds=setting.rounds(_ROUNDS))
     series += _measured(setting, textbook, rounds=1 if setting.is_quick else _TEXTBOOK_ROUNDS)
     return Found((*series, *_slopes(series), *_sizes(ours)), _NOTES)
@@ -87,7 +88,8 @@ class _Repeated:
     key: Key
     folder: Path
     location: str
-    session: type[CommitSession] | type[TextbookSession] | type[_RawInFull]
+    session: Callable[[Path], Movable]
+    balance: int
 
 
 def _our_history(folder: Path, points: Sequence[int]) -> list[_Point]:
@@ -121,8 +123,8 @@ def _full_history(folder: Path, points: Sequence[int]) -> Iterator[_Repeated]:
         session.increment()
         if at in points:
             location = catalog.load_table(TABLE).metadata_location
-            yield _Repeated(Key(_FULL, _MS, at), folder, location, CommitSession)
-            yield _Repeated(Key(_RAW, _MS, at), folder, location, _RawInFull)
+            yield _Repeated(Key(_FULL, _MS, at), folder, location, CommitSession, at)
+            yield _Repeated(Key(_RAW, _MS, at), folder, location, _RawInFull, at)
     session.close()
     catalog.engine.dispose()
 
@@ -130,9 +132,7 @@ def _full_history(folder: Path, points: Sequence[int]) -> Iterator[_Repeated]:
 def _measured(setting: Setting, repeated: Sequence[_Repeated], *, rounds: int) -> tuple[Series, ...]:
     tasks, restarts = [], []
     for each in repeated:
-        session: Movable = each.session(each.folder)
-        assert each.key.at is not None
-        restart = Restarts(each.folder, each.location, session, each.key.at)
+        restart = Restarts(each.folder, each.location, each.session(each.folder), each.balance)
         restarts.append(restart)
         tasks.append(Task(each.key, restart.increment, prepare=restart.restart))
     warmup = min(_WARMUP, rounds - 1)

@@ -12,8 +12,8 @@ from benchmarks.figures import Key, Series, Spread
 from benchmarks.results import Outcome, Results
 from benchmarks.target import Verdict, judge
 
-BEGIN: Final = "<!-- made by `run.py bench --report`: begin -->"
-END: Final = "<!-- made by `run.py bench --report`: end -->"
+BEGIN: Final = "<!-- made by run.py bench --report: begin -->"
+END: Final = "<!-- made by run.py bench --report: end -->"
 
 
 def write_report(document: Path, generated: str) -> None:
@@ -107,7 +107,7 @@ def _section(outcome: Outcome, benchmark: Benchmark, picture: str | None) -> Ite
     yield f"## {benchmark.title}"
     yield ""
     yield (
-        f"`python3 run.py bench {outcome.name}`, {outcome.begun_at}, {outcome.took_s:.0f} s; load average "
+        f"`{outcome.name}`, {outcome.begun_at}, {outcome.took_s:.0f} s; load average "
         f"{outcome.load_before:.1f} before, {outcome.load_after:.1f} after (the benchmark's own work included)."
     )
     yield ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -11,7 +12,7 @@ from deltalake.exceptions import CommitFailedError
 
 from benchmarks.systems.port import Session, Spent
 
-CONFLICTS = (CommitFailedError,)
+CONFLICTS: Final = (CommitFailedError,)
 
 
 @dataclass(frozen=True, slots=True)

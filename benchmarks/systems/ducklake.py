@@ -11,7 +11,7 @@ import duckdb
 
 from benchmarks.systems.port import Session, Spent
 
-CONFLICTS = (duckdb.Error,)  # A lost race is a TransactionException; a busy SQLite may be any of them.
+CONFLICTS: Final = (duckdb.Error,)  # A lost race is a TransactionException; a busy SQLite may be any of them.
 _EXTENSIONS: Final = ("sqlite_scanner", "ducklake")
 
 
