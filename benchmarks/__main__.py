@@ -82,7 +82,9 @@ def _concluded(results: Results, options: argparse.Namespace) -> int:
     print()
     for verdict in verdicts:
         measured = "-" if verdict.measured is None else f"{verdict.measured.median:.4g}"
-        print(f"{verdict.target.code:5}{verdict.word:13}{measured:>9}  {verdict.target.wanted:10} {verdict.target.what}")
+        print(
+            f"{verdict.target.code:5}{verdict.word:13}{measured:>9}  {verdict.target.wanted:10} {verdict.target.what}"
+        )
     if options.report:
         pictures = {name: f"{_PLOTS.name}/{file}" for name, file in draw(results, _PLOTS).items()}
         write_report(_DOCUMENT, generated(results, BENCHMARKS, pictures))

@@ -34,6 +34,8 @@ def told(context: dg.AssetExecutionContext, catalog: IcebergCatalog) -> dg.Mater
 
 defs = dg.Definitions(
     assets=[nothing, change, told],
-    resources={"catalog": IcebergCatalog(name="bench", uri=dg.EnvVar("BENCH_URI"), warehouse=dg.EnvVar("BENCH_WAREHOUSE"))},
+    resources={
+        "catalog": IcebergCatalog(name="bench", uri=dg.EnvVar("BENCH_URI"), warehouse=dg.EnvVar("BENCH_WAREHOUSE"))
+    },
     executor=dg.in_process_executor,
 )

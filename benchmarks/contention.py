@@ -9,7 +9,6 @@ from benchmarks.benchmark import Benchmark, Found, Setting
 from benchmarks.crew import Crew, Shift, work
 from benchmarks.figures import Key, Series, percentile
 from benchmarks.systems.catalogue import installed, of_contention
-from benchmarks.systems.port import System
 from benchmarks.target import Side, Target
 
 _WORKERS: Final = 16
@@ -67,10 +66,14 @@ def run(setting: Setting) -> Found:
 
 
 _NOTES: Final = (
-    f"Each of {_WORKERS} workers makes {_INCREMENTS} increments; the table must then hold their sum. Latencies are of "
-    "whole calls, waiting included. Processes are forked from one that has imported everything.",
-    "The lock is a blocking flock(2), for which the kernel lets processes and threads queue; full jitter begins with "
-    "up to 10 ms. Conflicts of DuckLake on SQLite include a busy database.",
+    (
+        f"Each of {_WORKERS} workers makes {_INCREMENTS} increments; the table must then hold their sum. Latencies "
+        "are of whole calls, waiting included. Processes are forked from one that has imported everything."
+    ),
+    (
+        "The lock is a blocking flock(2), for which the kernel lets processes and threads queue; full jitter begins "
+        "with up to 10 ms. Conflicts of DuckLake on SQLite include a busy database."
+    ),
 )
 
 

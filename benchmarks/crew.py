@@ -117,9 +117,7 @@ def _process(system: System, folder: Path, crew: Crew, number: int, barrier: Bar
             barrier.abort()
             results.put(f"worker {worker}: {type(err).__name__}: {err}")
 
-    threads = [
-        threading.Thread(target=one, args=(number * crew.threads + thread,)) for thread in range(crew.threads)
-    ]
+    threads = [threading.Thread(target=one, args=(number * crew.threads + thread,)) for thread in range(crew.threads)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -64,9 +64,11 @@ def run(setting: Setting) -> Found:
 
 _NOTES: Final = (
     "Each round makes the commit once more from that very point, on a table registered from its metadata file.",
-    "Our history is made by as many calls, one after another, with the default retention of 20 snapshots. The full one is "
-    "written by the raw floor. PyIceberg's is its own up to the fifth commit; from there on it is continued with files "
-    "of the same form, since 2,000 of its commits take hours.",
+    (
+        "Our history is made by as many calls, one after another, with the default retention of 20 snapshots. The "
+        "full one is written by the raw floor. PyIceberg's is its own up to the fifth commit; from there on it is "
+        "continued with files of the same form, since 2,000 of its commits take hours."
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""B7: one Dagster materialization through the core, beside one of an asset that does nothing, and whose part is what."""
+"""B7: one Dagster materialization through the core, beside one of an asset that does nothing, and what is whose."""
 
 from __future__ import annotations
 
@@ -43,10 +43,15 @@ def run(setting: Setting) -> Found:
 
 
 _NOTES: Final = (
-    "The command is dagster asset materialize, a process each, by in_process_executor; in the warm process Dagster and all "
-    "else is loaded, and the instance is in memory.",
-    "`nothing` opens the catalog and imports what the others import; `change` calls `apply`; `told` calls "
-    "`IcebergCatalog.apply`, which also names the operation after the launch, and tells base, snapshot, rows and lineage.",
+    (
+        "The command is dagster asset materialize, a process each, by in_process_executor; in the warm process "
+        "everything is loaded, and the instance is in memory."
+    ),
+    (
+        "`nothing` opens the catalog and imports what the others import; `change` calls `apply`; `told` calls "
+        "`IcebergCatalog.apply`, which also names the operation after the launch, and tells snapshot, rows and "
+        "lineage."
+    ),
 )
 
 

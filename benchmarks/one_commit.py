@@ -10,7 +10,7 @@ from benchmarks.figures import Key
 from benchmarks.restarts import Restarts, head_of
 from benchmarks.rounds import Task, interleaved
 from benchmarks.systems.catalogue import installed, of_one_commit
-from benchmarks.systems.port import Session, System
+from benchmarks.systems.port import System
 from benchmarks.systems.textbook import Textbook, TextbookSession
 from benchmarks.target import Side, Target
 
@@ -60,8 +60,10 @@ def _textbook(folder: Path) -> Restarts:
 
 
 _NOTES: Final = (
-    f"Every system but PyIceberg goes on with its table: {_EARLIER} commits before the first that counts. PyIceberg, "
-    f"whose commits grow slower, makes commit {_EARLIER + 1} every time.",
+    (
+        f"Every system but PyIceberg goes on with its table: {_EARLIER} commits before the first that counts. "
+        f"PyIceberg, whose commits grow slower, makes commit {_EARLIER + 1} every time."
+    ),
     "Of delta-rs, the handle that is kept reads what others committed since by itself; DuckLake's connection is kept.",
 )
 

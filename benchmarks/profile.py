@@ -56,9 +56,11 @@ def profile_of(lines: Iterable[str], *, top: int = 10) -> Profile:
         layers[layer] += count
         hottest[frames[-1]] += count
         if layer != "importing":
-            ours.update({name: count for name in {frame for frame in frames if "seriatim/" in frame}})
+            ours.update(dict.fromkeys({frame for frame in frames if "seriatim/" in frame}, count))
     samples = layers.total()
-    return Profile(samples, *(_shares(each, samples, number) for each, number in ((layers, 99), (hottest, top), (ours, top))))
+    return Profile(
+        samples, *(_shares(each, samples, number) for each, number in ((layers, 99), (hottest, top), (ours, top)))
+    )
 
 
 def _stacks(lines: Iterable[str]) -> Iterator[tuple[Sequence[str], int]]:

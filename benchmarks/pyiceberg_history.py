@@ -1,7 +1,7 @@
 """A table as thousands of PyIceberg's overwrites leave it, without the hours that they take.
 
-The first are PyIceberg's own. What the last of them added - snapshots, manifests without live files, log entries - is then
-there so many times more: real manifest files in the current manifest list, since the next overwrite opens each of them.
+The first are PyIceberg's own. What the last of them added - snapshots, manifests without live files, log entries - is
+then there so many times more: real manifest files in the current manifest list, since the next overwrite opens each.
 What no overwrite reads, the manifest lists of earlier snapshots, are those of the one that was repeated.
 """
 

@@ -49,7 +49,8 @@ def table_of_targets(verdicts: Iterable[Verdict]) -> Iterator[str]:
     yield "| | what | measured (quartiles) | wanted | |"
     yield "| --- | --- | --- | --- | --- |"
     for each in verdicts:
-        yield f"| {each.target.code} | {each.target.what} | {_spread(each.measured)} | {each.target.wanted} | {each.word} |"
+        target, measured = each.target, _spread(each.measured)
+        yield f"| {target.code} | {target.what} | {measured} | {target.wanted} | {each.word} |"
 
 
 def table_of_comparison(compared: Iterable[Compared]) -> Iterator[str]:
@@ -57,7 +58,8 @@ def table_of_comparison(compared: Iterable[Compared]) -> Iterator[str]:
     yield "| | what | baseline | now | |"
     yield "| --- | --- | --- | --- | --- |"
     for each in compared:
-        yield f"| {each.target.code} | {each.target.what} | {_spread(each.before)} | {_spread(each.now)} | {each.trend.value} |"
+        target, before, now = each.target, _spread(each.before), _spread(each.now)
+        yield f"| {target.code} | {target.what} | {before} | {now} | {each.trend.value} |"
 
 
 def table_of_series(series: Sequence[Series]) -> Iterator[str]:
@@ -80,7 +82,7 @@ def table_of_series(series: Sequence[Series]) -> Iterator[str]:
 
 def number(value: float) -> str:
     """Return three digits that count, or all of a whole number."""
-    if value == round(value) or abs(value) >= 100:  # noqa: PLR2004  # From here on, three digits are whole numbers.
+    if value == round(value) or abs(value) >= 100:  # From here on, three digits are whole numbers.
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
@@ -124,4 +126,4 @@ def _spread(spread: Spread | None) -> str:
         return "-"
     if spread.low == spread.high:
         return number(spread.median)
-    return f"{number(spread.median)} ({number(spread.low)}–{number(spread.high)})"
+    return f"{number(spread.median)} ({number(spread.low)} to {number(spread.high)})"

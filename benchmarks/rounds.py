@@ -1,4 +1,4 @@
-"""Interleaved rounds: every task once in each, in an order of its own, so that what disturbs the machine disturbs all."""
+"""Interleaved rounds: every task once in each, in an order drawn anew: what disturbs the machine disturbs them all."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ _SWAP: Final = (
     "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? "
     "WHERE table_namespace = 'bench' AND table_name = ? AND metadata_location = ?"
 )
+_COUNTS: Final = {"added": 1, "existing": 0, "deleted": 1}
 _METADATA_FILES_MAX: Final = 100  # Iceberg's default.
 
 
@@ -161,16 +162,18 @@ def _is_live(entry: Record) -> bool:
 
 
 def _with_bound(bounds: Sequence[Record], balance: bytes) -> list[Record]:
-    return [{**each, "value": balance} if each["key"] == 2 else each for each in bounds]  # noqa: PLR2004  # `bal`
+    return [{**each, "value": balance} if each["key"] == 2 else each for each in bounds]  # `bal`
 
 
 def _listed(manifest: Record, path: str, length: int, snapshot_id: int, sequence: int) -> Record:
     return {
         **manifest,
-        **{"manifest_path": path, "manifest_length": length, "added_snapshot_id": snapshot_id},
-        **{"sequence_number": sequence, "min_sequence_number": sequence},
-        **{"added_files_count": 1, "existing_files_count": 0, "deleted_files_count": 1},
-        **{"added_rows_count": 1, "existing_rows_count": 0, "deleted_rows_count": 1},
+        "manifest_path": path,
+        "manifest_length": length,
+        "added_snapshot_id": snapshot_id,
+        "sequence_number": sequence,
+        "min_sequence_number": sequence,
+        **{f"{status}_{what}_count": count for status, count in _COUNTS.items() for what in ("files", "rows")},
     }
 
 

@@ -46,10 +46,10 @@ def test_the_report_says_what_was_measured_and_what_is_met() -> None:
     text = generated(results(8, 10, 12), {"one": benchmark()}, {"one": "plots/one.svg"})
 
     assert "cores 2; seed 7." in text
-    assert "| T1 | ours: ms, to peer | 0.5 (0.45–0.55) | <= 1x | met |" in text
+    assert "| T1 | ours: ms, to peer | 0.5 (0.45 to 0.55) | <= 1x | met |" in text
     assert "| T2 | ours: ms, to floor | - | <= 2.5x | not measured |" in text
     assert "| | ms | CPU ms |" in text
-    assert "| ours | 10 (9–11) | 5 (4.5–5.5) |" in text
+    assert "| ours | 10 (9 to 11) | 5 (4.5 to 5.5) |" in text
     assert "| peer | 20 | 10 |" in text
     assert "load average 0.1 before, 1.9 after" in text
     assert "![One thing](plots/one.svg)" in text
@@ -96,10 +96,14 @@ def test_pictures_of_the_same_figures_are_the_same(tmp_path: Path) -> None:
         ),
     )
 
-    assert draw(both, tmp_path / "a") == draw(both, tmp_path / "b") == {
-        "history": "history.svg",
-        "contention": "contention.svg",
-    }
+    assert (
+        draw(both, tmp_path / "a")
+        == draw(both, tmp_path / "b")
+        == {
+            "history": "history.svg",
+            "contention": "contention.svg",
+        }
+    )
 
     for name in ("history.svg", "contention.svg"):
         picture = (tmp_path / "a" / name).read_bytes()
