@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -70,7 +71,7 @@ class Shift:
 
 
 class _Results(Protocol):
-    def put(self, item: Worked | str) -> None: ...
+    def put(self, item: Worked | str, /) -> None: ...
 
     def get(self) -> Worked | str: ...
 
@@ -94,13 +95,11 @@ def work(system: System, folder: Path, crew: Crew) -> Shift:
     for process in processes:
         process.start()
     try:
-        barrier.wait(_START_S_MAX)
-        begun_s = time.perf_counter()
-        worked = tuple(_worked(results.get()) for _ in range(crew.workers))
-        wall_s = time.perf_counter() - begun_s
+        wall_s, worked = _watched(crew, barrier, results)
+        for process in processes:
+            process.join()
     finally:
         for process in processes:
-            process.join(10)
             process.kill()  # Nothing, if it has ended.
     shift = Shift(wall_s, worked, None)
     session = system.session(folder)
@@ -109,13 +108,22 @@ def work(system: System, folder: Path, crew: Crew) -> Shift:
     return Shift(wall_s, worked, system.orphans(folder, shift.commits))
 
 
+def _watched(crew: Crew, barrier: Barrier, results: _Results) -> tuple[float, tuple[Worked, ...]]:
+    """Begin with all workers, and return how long it took, and what each did."""
+    with suppress(threading.BrokenBarrierError):  # By a worker that has failed, and said so before.
+        barrier.wait(_START_S_MAX)
+    begun_s = time.perf_counter()
+    worked = tuple(_worked(results.get()) for _ in range(crew.workers))
+    return time.perf_counter() - begun_s, worked
+
+
 def _process(system: System, folder: Path, crew: Crew, number: int, barrier: Barrier, results: _Results) -> None:
     def one(worker: int) -> None:
         try:
             results.put(_work(system, folder, crew, worker, barrier))
         except Exception as err:  # noqa: BLE001  # Told to the parent, which raises it.
-            barrier.abort()
             results.put(f"worker {worker}: {type(err).__name__}: {err}")
+            barrier.abort()
 
     threads = [threading.Thread(target=one, args=(number * crew.threads + thread,)) for thread in range(crew.threads)]
     for thread in threads:

@@ -147,7 +147,7 @@ def _measured(setting: Setting, repeated: Sequence[_Repeated], *, rounds: int) -
 def _slopes(series: Sequence[Series]) -> Iterator[Series]:
     for name in (_OURS, _FULL, _RAW, Textbook().name):
         of_name = [each for each in series if each.key.name == name]
-        if of_name:
+        if len(of_name) > 1:
             yield Series(Key(name, _SLOPE), slope(of_name[0], of_name[-1]))
 
 

@@ -75,3 +75,11 @@ class ForgetfulSession:
 
     def close(self) -> None:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class Failing(Forgetful):
+    """A system that cannot be opened."""
+
+    def session(self, folder: Path, worker: int = 0) -> ForgetfulSession:
+        raise OSError(f"{folder.name} is not there, worker {worker}")

@@ -17,7 +17,7 @@ from benchmarks.registry import BENCHMARKS
 from benchmarks.report import BEGIN, END, generated, number, verdicts_of, write_report
 from benchmarks.results import load, merged
 from tests.documents.commands import ROOT
-from tests.unit.bench_support import Forgetful, benchmark, results
+from tests.unit.bench_support import Failing, Forgetful, benchmark, results
 
 STACKS = """\
 process 7:"python -m x";<module> (x.py:1);apply (seriatim/commit/apply_change.py:3);write (avro/file.py:9) 30
@@ -158,3 +158,10 @@ def test_a_crew_whose_commits_are_lost_fails(tmp_path: Path) -> None:
     """However fast it was."""
     with pytest.raises(WrongResultError, match="holds 5, not 6"):
         work(Forgetful(), tmp_path, Crew(processes=1, threads=2, increments=3))
+
+
+@pytest.mark.slow
+def test_a_worker_that_fails_is_told(tmp_path: Path) -> None:
+    """And nobody waits for the others, who cannot begin without it."""
+    with pytest.raises(RuntimeError, match=r"worker \d: OSError: \S+ is not there"):
+        work(Failing(), tmp_path, Crew(processes=2, threads=1, increments=3))
