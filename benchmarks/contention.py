@@ -21,16 +21,17 @@ _CREWS: Final = {
 _ROUNDS: Final = {"16 processes": 3, "16 threads": 2, "alone": 3}
 _QUICK: Final = Crew(processes=2, threads=1, increments=3)
 _RATE, _ATTEMPTS, _P50, _P95, _ORPHANS = "commits/s", "attempts per commit", "p50 ms", "p95 ms", "orphan data files"
-_TURNSTILE, _OPTIMISTIC = ("apply, turnstile", "commit_with_retry, turnstile"), "apply, no turnstile"
-_PEERS: Final = ("delta-rs, opened anew", "DuckLake")
+_TURNSTILE: Final = ("apply with turnstile", "commit_with_retry with turnstile")
+_OPTIMISTIC: Final = "apply without turnstile"
+_PEERS: Final = ("delta-rs", "DuckLake")
 
 
 def _targets(code: str, crew: str) -> Iterator[Target]:
     def key(name: str, metric: str) -> Key:
         return Key(f"{name}, {crew}", metric)
 
-    jittered = tuple(key(f"{peer}, full jitter", _RATE) for peer in _PEERS)
-    locked = tuple(key(f"{peer}, file lock", _RATE) for peer in _PEERS)
+    jittered = tuple(key(f"{peer} with full jitter", _RATE) for peer in _PEERS)
+    locked = tuple(key(f"{peer} with a file lock", _RATE) for peer in _PEERS)
     for name in _TURNSTILE:
         alone = f"{name}, alone"
         yield Target(code, key(name, _RATE), Side.AT_LEAST, 1.5, (*jittered, *locked))

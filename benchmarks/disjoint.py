@@ -19,13 +19,13 @@ _ONE_ROW: Final = Key("apply on one row, alone", _RATE)
 _CASES: Final = {
     _ONE_ROW.name: (Apply(), _ALONE),
     f"apply on {BUCKETS} partitions, alone": (Apply(is_disjoint=True), _ALONE),
-    "8 processes, turnstile": (Apply(is_disjoint=True), _TOGETHER),
-    "8 processes, no turnstile": (Apply(is_disjoint=True, has_turnstile=False), _TOGETHER),
+    "8 processes with turnstile": (Apply(is_disjoint=True), _TOGETHER),
+    "8 processes without turnstile": (Apply(is_disjoint=True, has_turnstile=False), _TOGETHER),
 }
 
 TARGETS: Final = tuple(
     target
-    for name in ("8 processes, turnstile", "8 processes, no turnstile")
+    for name in ("8 processes with turnstile", "8 processes without turnstile")
     for target in (
         Target("B5", Key(name, _COMPUTED), Side.AT_MOST, 1.0),
         Target("B5", Key(name, _RATE), Side.AT_LEAST, 0.9, (_ONE_ROW,)),

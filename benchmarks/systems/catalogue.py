@@ -25,14 +25,13 @@ def of_one_commit() -> Iterator[System]:
 
 def of_contention() -> Iterator[System]:
     """Return what overlapping writers may use: ours, and the peers, each with its ways of getting along."""
-    yield CommitWithRetry("commit_with_retry, turnstile")
-    yield Apply("apply, turnstile")
-    yield Apply("apply, no turnstile", has_turnstile=False)
+    yield CommitWithRetry("commit_with_retry with turnstile")
+    yield Apply("apply with turnstile")
+    yield Apply("apply without turnstile", has_turnstile=False)
     yield Locked(Raw())
-    yield Jittered(DeltaRs(), delta.CONFLICTS)
-    yield Locked(DeltaRs())
-    yield Jittered(DuckLake(), ducklake.CONFLICTS)
-    yield Locked(DuckLake())
+    for peer, conflicts in ((DeltaRs("delta-rs"), delta.CONFLICTS), (DuckLake(), ducklake.CONFLICTS)):
+        yield Jittered(peer, conflicts)
+        yield Locked(peer)
 
 
 def installed(systems: Iterator[System]) -> tuple[Sequence[System], Sequence[str]]:

@@ -25,7 +25,7 @@ class Jittered:
     @property
     def name(self) -> str:
         """What a report calls it."""
-        return f"{self.system.name}, full jitter"
+        return f"{self.system.name} with full jitter"
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Locked:
     @property
     def name(self) -> str:
         """What a report calls it."""
-        return f"{self.system.name}, file lock"
+        return f"{self.system.name} with a file lock"
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def test_a_document_without_its_marks_is_left_alone(text: str, tmp_path: Path) -
 def test_pictures_of_the_same_figures_are_the_same(tmp_path: Path) -> None:
     """Else each report would change every picture, and a reader could not see which figures have."""
     points = tuple(Series(Key("ours", "ms", at), (at / 10, at / 9)) for at in (20, 200))
-    rates = (Series(Key("apply, turnstile", "commits/s"), (30, 40, 50)), Series(Key("peer", "commits/s"), (20,)))
+    rates = (Series(Key("apply with turnstile", "commits/s"), (30, 40, 50)), Series(Key("peer", "commits/s"), (20,)))
     (outcome,) = results(1).outcomes
     both = replace(
         results(1),
@@ -108,7 +108,7 @@ def test_pictures_of_the_same_figures_are_the_same(tmp_path: Path) -> None:
     for name in ("history.svg", "contention.svg"):
         picture = (tmp_path / "a" / name).read_bytes()
         assert picture == (tmp_path / "b" / name).read_bytes()
-        assert b"apply, turnstile" in picture or b"ours" in picture
+        assert b"apply with turnstile" in picture or b"ours" in picture
 
 
 def test_the_pictures_of_the_document_are_there_and_small() -> None:
