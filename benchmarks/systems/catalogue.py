@@ -29,7 +29,11 @@ def of_contention() -> Iterator[System]:
     yield Apply("apply with turnstile")
     yield Apply("apply without turnstile", has_turnstile=False)
     yield Locked(Raw())
-    for peer, conflicts in ((DeltaRs("delta-rs"), delta.CONFLICTS), (DuckLake(), ducklake.CONFLICTS)):
+    peers: Sequence[tuple[System, tuple[type[Exception], ...]]] = (
+        (DeltaRs("delta-rs"), delta.CONFLICTS),
+        (DuckLake(), ducklake.CONFLICTS),
+    )
+    for peer, conflicts in peers:
         yield Jittered(peer, conflicts)
         yield Locked(peer)
 
