@@ -102,7 +102,12 @@ MUTATION = Environment(
 BENCH = Environment(
     ".venv-bench",
     "requirements/bench.txt",
-    ("pyproject.toml", "--extra", "sql", "--extra", "delta", "--extra", "dagster", "--group", "bench"),
+    # The versions of the main environment, which are the tested ones: its lock is made before.
+    (
+        *("pyproject.toml", "--extra", "sql", "--extra", "delta", "--extra", "dagster", "--group", "bench"),
+        "-c",
+        MAIN.lock,
+    ),
 )
 LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"], MUTATION, BENCH)
 

@@ -135,7 +135,8 @@ def _process(system: System, folder: Path, crew: Crew, number: int, barrier: Bar
 def _work(system: System, folder: Path, crew: Crew, worker: int, barrier: Barrier) -> Worked:
     session = system.session(folder, worker)
     session.read()  # What is loaded and made on first use is none of the contention.
-    latencies_s, attempts, computations = [], 0, 0
+    latencies_s: list[float] = []
+    attempts = computations = 0
     barrier.wait(_START_S_MAX)
     begun_s = ended_s = time.perf_counter()
     while len(latencies_s) < crew.increments and ended_s - begun_s < crew.cap_s:

@@ -16,7 +16,6 @@ from benchmarks.results import Results
 _BARS: Final = {"one_commit": "ms", "contention": "commits/s", "disjoint": "commits/s"}
 _CURVES: Final = {"history": "ms"}
 _OURS: Final = ("commit_with_retry", "apply", "8 processes")
-_STYLE: Final = {"svg.hashsalt": "seriatim", "svg.fonttype": "none", "font.size": 9}
 
 
 def draw(results: Results, folder: Path) -> dict[str, str]:
@@ -33,7 +32,7 @@ def draw(results: Results, folder: Path) -> dict[str, str]:
 
 
 def _draw(path: Path, series: Sequence[Series], *, is_curve: bool) -> None:
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context({"svg.hashsalt": "seriatim", "svg.fonttype": "none", "font.size": 9}):
         height = 4.0 if is_curve else 0.8 + 0.26 * len(series)
         picture = Figure(figsize=(8, height), layout="constrained")
         axes = picture.subplots()

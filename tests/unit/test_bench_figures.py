@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,7 @@ def test_rounds_are_interleaved_shuffled_and_warmed_up() -> None:
     """Each task once in each round; what warms up is run and not counted."""
     ran: list[str] = []
     keys = [Key(name, "ms") for name in "abcd"]
-    tasks = [Task(key, lambda name=key.name: ran.append(name), prepare=lambda: ran.append("-")) for key in keys]
+    tasks = [Task(key, partial(ran.append, key.name), prepare=partial(ran.append, "-")) for key in keys]
 
     found = interleaved(tasks, rounds=5, warmup=1, chance=random.Random(1))
 
