@@ -13,13 +13,17 @@ from benchmarks.target import Side, Target
 
 _WORKERS: Final = 16
 _INCREMENTS: Final = 25
-_ALONE: Final = Crew(processes=1, threads=1, increments=100)
 _CREWS: Final = {
     "16 processes": Crew(processes=_WORKERS, threads=1, increments=_INCREMENTS),
     "16 threads": Crew(processes=1, threads=_WORKERS, increments=_INCREMENTS),
+    "alone": Crew(processes=1, threads=1, increments=100),
 }
 _ROUNDS: Final = {"16 processes": 3, "16 threads": 2, "alone": 3}
-_QUICK: Final = Crew(processes=2, threads=1, increments=3)
+_QUICK: Final = {
+    "16 processes": Crew(processes=2, threads=1, increments=3),
+    "16 threads": Crew(processes=1, threads=2, increments=3),
+    "alone": Crew(processes=1, threads=1, increments=3),
+}
 _RATE, _ATTEMPTS, _P50, _P95, _ORPHANS = "commits/s", "attempts per commit", "p50 ms", "p95 ms", "orphan data files"
 _TURNSTILE: Final = ("apply with turnstile", "commit_with_retry with turnstile")
 _OPTIMISTIC: Final = "apply without turnstile"
@@ -59,7 +63,7 @@ def run(setting: Setting) -> Found:
             if crew == "alone" and system.name not in (*_TURNSTILE, _OPTIMISTIC):
                 continue  # Of the peers alone, one_commit tells.
             folder = setting.folder(f"{number}-{crew}-{system.name}".replace(" ", "-"))
-            shift = work(system, folder, _crew(setting, crew))
+            shift = work(system, folder, (_QUICK if setting.is_quick else _CREWS)[crew])
             setting.say(f"    {system.name}, {crew}: {shift.commits / shift.wall_s:.0f} commits/s")
             shifts.setdefault((system.name, crew), []).append(shift)
     series = [each for (name, crew), found in sorted(shifts.items()) for each in _series(f"{name}, {crew}", found)]
@@ -76,12 +80,6 @@ _NOTES: Final = (
         "with up to 10 ms. Conflicts of DuckLake on SQLite include a busy database."
     ),
 )
-
-
-def _crew(setting: Setting, name: str) -> Crew:
-    if setting.is_quick:
-        return _QUICK
-    return _ALONE if name == "alone" else _CREWS[name]
 
 
 def _series(name: str, shifts: Sequence[Shift]) -> Iterator[Series]:

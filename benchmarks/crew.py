@@ -24,7 +24,7 @@ class Crew:
     processes: int
     threads: int  # in each process
     increments: int  # of each worker
-    cap_s: float = 60.0
+    cap_s: float = 20.0
 
     @property
     def workers(self) -> int:

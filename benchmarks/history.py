@@ -23,7 +23,7 @@ from benchmarks.target import Side, Target
 
 _POINTS: Final = (20, 200, 2_000, 5_000)
 _QUICK_POINTS: Final = (5, 10)
-_ROUNDS, _WARMUP = 30, 2
+_ROUNDS, _WARMUP = 30, 1
 _TEXTBOOK_ROUNDS: Final = 3  # The commit after 2,000 takes PyIceberg many seconds.
 _OURS, _FULL, _RAW = CommitWithRetry().name, "commit_with_retry, full history", "raw floor, full history"
 _MS, _SLOPE = "ms", "ms more for each earlier commit"
@@ -137,8 +137,7 @@ def _measured(setting: Setting, repeated: Sequence[_Repeated], *, rounds: int) -
         restart = Restarts(each.folder, each.location, each.session(each.folder), each.balance)
         restarts.append(restart)
         tasks.append(Task(each.key, restart.increment, prepare=restart.restart))
-    warmup = min(_WARMUP, rounds - 1)
-    series = interleaved(tasks, rounds=rounds, warmup=warmup, chance=setting.chance())
+    series = interleaved(tasks, rounds=rounds, warmup=_WARMUP, chance=setting.chance())
     for restart in restarts:
         restart.finish()
     return series

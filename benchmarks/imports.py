@@ -13,13 +13,12 @@ from benchmarks.figures import Key, Series
 from benchmarks.rounds import Task, children_cpu_s, interleaved
 from benchmarks.target import Side, Target
 
-_ROUNDS: Final = 11
+_ROUNDS: Final = 7
 _STATEMENTS: Final = (
     "pass",
     "import seriatim",
     "from seriatim import apply, commit_with_retry",
     "import pyiceberg.catalog.sql",
-    "import pyiceberg.catalog.sql, pyarrow.parquet",
     "import seriatim.dagster",
     "import dagster",
 )

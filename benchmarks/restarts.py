@@ -8,6 +8,7 @@ from typing import Protocol
 from benchmarks.benchmark import require
 from benchmarks.systems.iceberg import TABLE, open_catalog
 from benchmarks.systems.port import Spent
+from seriatim.system import new_id
 
 
 class Movable(Protocol):
@@ -33,13 +34,11 @@ class Restarts:
 
     def __init__(self, folder: Path, location: str, session: Movable, balance: int) -> None:
         self._catalog, self._location = open_catalog(folder), location
-        self._session, self._balance, self._number = session, balance, 0
-        self._stem = f"again_{Path(location).stem.partition('.')[0].replace('-', '_')}"
+        self._session, self._balance = session, balance
 
     def restart(self) -> None:
         """Register the table anew."""
-        self._number += 1
-        self._session.table = f"bench.{self._stem}_{self._number}"
+        self._session.table = f"bench.again_{new_id()}"
         self._catalog.register_table(self._session.table, self._location)
 
     def increment(self) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.systems import delta, ducklake
 from benchmarks.systems.delta import DeltaRs
 from benchmarks.systems.ducklake import DuckLake
 from benchmarks.systems.guards import Jittered, Locked
-from benchmarks.systems.port import System, is_installed
+from benchmarks.systems.port import Contended, System, is_installed
 from benchmarks.systems.raw import Raw
 from benchmarks.systems.seriatim import Apply, CommitWithRetry
 
@@ -29,12 +28,9 @@ def of_contention() -> Iterator[System]:
     yield Apply("apply with turnstile")
     yield Apply("apply without turnstile", has_turnstile=False)
     yield Locked(Raw())
-    peers: Sequence[tuple[System, tuple[type[Exception], ...]]] = (
-        (DeltaRs("delta-rs"), delta.CONFLICTS),
-        (DuckLake(), ducklake.CONFLICTS),
-    )
-    for peer, conflicts in peers:
-        yield Jittered(peer, conflicts)
+    peers: tuple[Contended, ...] = (DeltaRs("delta-rs"), DuckLake())
+    for peer in peers:
+        yield Jittered(peer)
         yield Locked(peer)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from benchmarks.systems.port import Session, Spent
-
-CONFLICTS: Final = (CommitFailedError,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +19,11 @@ class DeltaRs:
     name: str = "delta-rs, opened anew"
     is_handle_kept: bool = False
     requires: tuple[str, ...] = ("deltalake",)
+
+    @property
+    def conflicts(self) -> tuple[type[Exception], ...]:
+        """What a lost race raises."""
+        return (CommitFailedError,)
 
     def create(self, folder: Path) -> None:
         """Make the table."""

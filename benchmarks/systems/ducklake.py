@@ -11,7 +11,6 @@ import duckdb
 
 from benchmarks.systems.port import Session, Spent
 
-CONFLICTS: Final = (duckdb.Error,)  # A lost race is a TransactionException; a busy SQLite may be any of them.
 _EXTENSIONS: Final = ("sqlite_scanner", "ducklake")
 
 
@@ -21,6 +20,11 @@ class DuckLake:
 
     name: str = "DuckLake"
     requires: tuple[str, ...] = tuple(f"duckdb_extension_{name}" for name in _EXTENSIONS)
+
+    @property
+    def conflicts(self) -> tuple[type[Exception], ...]:
+        """What a lost race raises: a TransactionException, and of a busy SQLite any of them."""
+        return (duckdb.Error,)
 
     def create(self, folder: Path) -> None:
         """Make the table."""

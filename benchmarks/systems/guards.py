@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.systems.port import Session, Spent, System
+from benchmarks.systems.port import Contended, Session, Spent, System
 from seriatim.system import SystemClock, new_random
 
 _ATTEMPTS_MAX: Final = 10_000  # Nobody is to give up.
@@ -17,8 +17,7 @@ _ATTEMPTS_MAX: Final = 10_000  # Nobody is to give up.
 class Jittered:
     """Try again after a conflict, each time after a random pause of up to twice as long (full jitter)."""
 
-    system: System
-    conflicts: tuple[type[Exception], ...]
+    system: Contended
     wait_s_first: float = 0.01
     wait_s_max: float = 1.0
 
@@ -55,7 +54,7 @@ class _JitteredSession:
         for attempt in range(1, _ATTEMPTS_MAX):
             try:
                 self._session.increment()
-            except self._guard.conflicts:
+            except self._guard.system.conflicts:
                 ceiling_s = min(self._guard.wait_s_max, self._guard.wait_s_first * 2.0 ** min(attempt, 30))
                 self._clock.wait_s(self._chance.uniform(0.0, ceiling_s))
             else:

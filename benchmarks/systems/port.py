@@ -56,6 +56,15 @@ class System(Protocol):
         ...
 
 
+class Contended(System, Protocol):
+    """A system that raises when its increment has lost a race, and has left the table as it was."""
+
+    @property
+    def conflicts(self) -> tuple[type[Exception], ...]:
+        """What it raises then."""
+        ...
+
+
 def is_installed(system: System) -> bool:
     """Tell whether the system can be measured here."""
     return all(find_spec(module) is not None for module in system.requires)
