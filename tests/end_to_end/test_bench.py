@@ -23,6 +23,6 @@ def test_a_quick_benchmark_ends_with_right_results(name: str, tmp_path: Path) ->
     found = benchmark.run(Setting(tmp_path, SEED, is_quick=True))
 
     assert found.series
-    assert all(each.values and min(each.values) >= 0 for each in found.series)
+    assert all(each.values for each in found.series)
     if name != "history":  # A quick one has other points.
         assert any(each.measured for each in judge(benchmark.targets, found.series))
