@@ -64,6 +64,7 @@ class _DuckLakeSession:
 def _attached(folder: Path) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB with the extensions that are installed as packages; nothing is fetched."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    connection.execute("SET enable_progress_bar = false")
     for name in _EXTENSIONS:
         package = importlib.import_module(f"duckdb_extension_{name}")
         (extension,) = Path(str(package.__file__)).parent.rglob("*.duckdb_extension")
