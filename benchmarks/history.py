@@ -67,7 +67,7 @@ _NOTES: Final = (
     (
         "Our history is made by as many calls, one after another, with the default retention of 20 snapshots. The "
         "full one is written by the raw floor. PyIceberg's is its own up to the fifth commit; from there on it is "
-        "continued with files of the same form, since 2,000 of its commits take hours."
+        "continued in the same form, since 2,000 of its commits take hours."
     ),
 )
 

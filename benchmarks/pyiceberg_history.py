@@ -1,20 +1,17 @@
 """A table as thousands of PyIceberg's overwrites leave it, without the hours that they take.
 
-The first are PyIceberg's own. What the last of them added - snapshots, manifests without live files, log entries - is
-then there so many times more: real manifest files in the current manifest list, since the next overwrite opens each.
-What no overwrite reads, the manifest lists of earlier snapshots, are those of the one that was repeated.
+The first are PyIceberg's own. What the last of them added to the metadata - snapshots and log entries - is then there
+so many times more. The current manifest list is its own, since it does not grow: there is one live file, and an append
+leaves out manifests that list none. No overwrite reads the lists of earlier snapshots: they are that of the one repeated.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-import fastavro
 
 from benchmarks.restarts import head_of
 from benchmarks.systems.iceberg import local
@@ -60,7 +57,6 @@ def _continued(before: str, after: str, times: int) -> str:
         child["parent-snapshot-id"] = parent["snapshot-id"]
         child["sequence-number"] = parent["sequence-number"] + 1
     logged, head = len(old["snapshot-log"]), snapshots[-1]
-    head["manifest-list"] = _longer(_list_of(old), head["manifest-list"], times)
     continued = {
         **new,
         "snapshots": snapshots,
@@ -73,33 +69,6 @@ def _continued(before: str, after: str, times: int) -> str:
     return location
 
 
-def _longer(before: str, after: str, times: int) -> str:
-    """Return a manifest list that has what the second has more than the first so many times again, each a file."""
-    with local(after).open("rb") as file:
-        reader = fastavro.reader(file)
-        manifests: list[Fields] = [dict(each) for each in reader if isinstance(each, dict)]
-        schema = reader.writer_schema
-        header = {name: value for name, value in reader.metadata.items() if not name.startswith("avro.")}
-    with local(before).open("rb") as file:
-        more = len(manifests) - len(list(fastavro.reader(file)))
-    dead = [each for each in manifests if not each["added_files_count"] and not each["existing_files_count"]]
-    copies = [_copied(each) for each in dead[:more] for _ in range(times)]
-    location = f"{after.removesuffix('.avro')}-longer.avro"
-    with local(location).open("wb") as file:
-        fastavro.writer(file, schema, [*manifests, *copies], metadata=header)
-    return location
-
-
-def _copied(manifest: Fields) -> Fields:
-    path = f"{manifest['manifest_path'].rpartition('/')[0]}/{new_id()}-m0.avro"
-    shutil.copyfile(local(manifest["manifest_path"]), local(path))
-    return {**manifest, "manifest_path": path}
-
-
 def _metadata(location: str) -> Fields:
     fields: Fields = json.loads(local(location).read_text(encoding="utf-8"))
     return fields
-
-
-def _list_of(metadata: Fields) -> str:
-    return str(metadata["snapshots"][-1]["manifest-list"])
