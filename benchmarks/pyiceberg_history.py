@@ -2,7 +2,7 @@
 
 The first are PyIceberg's own. What the last of them added to the metadata - snapshots and log entries - is then there
 so many times more. The current manifest list is its own, since it does not grow: there is one live file, and an append
-leaves out manifests that list none. No overwrite reads the lists of earlier snapshots: they are that of the one repeated.
+leaves out manifests that list none. No overwrite reads the lists of earlier snapshots: all are that of one.
 """
 
 from __future__ import annotations
