@@ -68,7 +68,7 @@ def _stacks(lines: Iterable[str]) -> Iterator[tuple[Sequence[str], int]]:
         stack, _, count = line.rpartition(" ")
         # A line is no part of what a function is; py-spy puts the process and the thread first, which are no functions.
         frames = [re.sub(r":\d+\)$", ")", frame) for frame in stack.split(";") if frame.endswith(")")]
-        if frames:
+        if frames and count.isdigit():  # A command of several lines makes lines that are no stacks.
             yield frames, int(count)
 
 

@@ -20,6 +20,8 @@ from tests.documents.commands import ROOT
 from tests.unit.bench_support import Failing, Forgetful, benchmark, results
 
 STACKS = """\
+process 6:"python -c
+print(1)";
 process 7:"python -m x";<module> (x.py:1);apply (seriatim/commit/apply_change.py:3);write (avro/file.py:9) 30
 process 7:"python -m x";<module> (x.py:1);apply (seriatim/commit/apply_change.py:8);write (avro/file.py:4) 10
 process 8:"python -m x";<module> (x.py:2);_find_and_load (<frozen importlib._bootstrap>:1);f (seriatim/commit/a.py:3) 40
