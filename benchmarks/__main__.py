@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import machine
-from benchmarks.benchmark import Setting
+from benchmarks.benchmark import Setting, WrongUseError
 from benchmarks.comparison import BASELINE, Trend, compare, load_baseline, save_baseline
 from benchmarks.registry import BENCHMARKS, by_default
 from benchmarks.results import Outcome, Results, load, merged
@@ -35,8 +35,12 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         print(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    results = merged(load(path) for path in options.taken) if options.taken else _measured(options)
-    return _concluded(results, options)
+    try:
+        results = merged(load(path) for path in options.taken) if options.taken else _measured(options)
+        return _concluded(results, options)
+    except WrongUseError as err:
+        print(err, file=sys.stderr)
+        return 2
 
 
 def _measured(options: argparse.Namespace) -> Results:
@@ -88,11 +92,13 @@ def _concluded(results: Results, options: argparse.Namespace) -> int:
     if options.report:
         pictures = {name: f"{_PLOTS.name}/{file}" for name, file in draw(results, _PLOTS).items()}
         write_report(_DOCUMENT, generated(results, BENCHMARKS, pictures))
-    compared = compare(verdicts, load_baseline()) if options.compare else ()
+    compared = compare(verdicts, load_baseline(BASELINE)) if options.compare else ()
     if options.compare:
         print(f"\nAgainst {BASELINE.name}\n", *table_of_comparison(compared), sep="\n")
     if options.save_baseline:
-        save_baseline(verdicts, results.machine)
+        if results.is_quick:
+            raise WrongUseError("a smoke test is no baseline; measure without --quick")
+        save_baseline(verdicts, results.machine, BASELINE)
     return int(any(each.trend is Trend.WORSE for each in compared))
 
 

@@ -56,6 +56,10 @@ class Benchmark:
     is_default: bool = True  # whether it runs when none is named
 
 
+class WrongUseError(Exception):
+    """What was asked for makes no sense; nothing was written."""
+
+
 class WrongResultError(Exception):
     """A table does not hold what was put into it: what was measured is worth nothing."""
 

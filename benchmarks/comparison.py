@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from benchmarks.benchmark import WrongUseError
 from benchmarks.figures import Spread
 from benchmarks.target import Side, Target, Verdict
 
@@ -54,7 +55,7 @@ def compare(verdicts: Sequence[Verdict], baseline: Mapping[str, Spread]) -> tupl
     )
 
 
-def save_baseline(verdicts: Sequence[Verdict], machine: Mapping[str, str], path: Path = BASELINE) -> None:
+def save_baseline(verdicts: Sequence[Verdict], machine: Mapping[str, str], path: Path) -> None:
     """Store what was measured; what was not keeps the figure that it had."""
     stored = {name: _fields(spread) for name, spread in (load_baseline(path) if path.exists() else {}).items()}
     stored |= {_name(each.target): _fields(each.measured) for each in verdicts if each.measured is not None}
@@ -62,8 +63,14 @@ def save_baseline(verdicts: Sequence[Verdict], machine: Mapping[str, str], path:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def load_baseline(path: Path = BASELINE) -> Mapping[str, Spread]:
-    """Read what was stored."""
+def load_baseline(path: Path) -> Mapping[str, Spread]:
+    """Read what was stored.
+
+    Raises:
+        WrongUseError: nothing was.
+    """
+    if not path.exists():
+        raise WrongUseError(f"there is no {path}, and nothing to compare with; --save-baseline makes it")
     fields = json.loads(path.read_text(encoding="utf-8"))
     return {name: Spread(*spread) for name, spread in fields["targets"].items()}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, WrongUseError
 from benchmarks.comparison import Compared
 from benchmarks.figures import Key, Series, Spread
 from benchmarks.results import Outcome, Results
@@ -20,13 +20,15 @@ def write_report(document: Path, generated: str) -> None:
     """Replace what stands between the marks.
 
     Raises:
-        ValueError: the document does not have each mark once, in their order.
+        WrongUseError: the document does not have each mark once, in their order.
     """
     text = document.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end or BEGIN in after or END in before + after:
-        raise ValueError(f"{document}: the report stands between `{BEGIN}` and `{END}`, each once; nothing was written")
+        raise WrongUseError(
+            f"{document}: the report stands between `{BEGIN}` and `{END}`, each once; nothing was written"
+        )
     document.write_text(f"{before}{BEGIN}\n\n{generated.strip()}\n\n{END}{after}", encoding="utf-8")
 
 

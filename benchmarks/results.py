@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.benchmark import Found
+from benchmarks.benchmark import Found, WrongUseError
 from benchmarks.figures import Key, Series
 
 
@@ -68,14 +68,16 @@ def merged(files: Iterable[Results]) -> Results:
     """Put files together, of one machine; where two have the same benchmark, the later file counts.
 
     Raises:
-        ValueError: they are of different machines or versions, whose figures have nothing to do with each other.
+        WrongUseError: they are of different machines or versions, whose figures have nothing to do with each other.
     """
     first, *others = files
     outcomes = {each.name: each for each in first.outcomes}
     for other in others:
         if other.machine != first.machine:
             differing = [name for name in first.machine if first.machine[name] != other.machine.get(name)]
-            raise ValueError(f"the files are of different machines: {', '.join(differing)} differ")
+            raise WrongUseError(
+                f"the files are of different machines: {', '.join(differing)} differ; name those of one"
+            )
         outcomes.update({each.name: each for each in other.outcomes})
     is_quick = any(each.is_quick for each in (first, *others))
     return Results(first.machine, first.seed, is_quick, tuple(outcomes.values()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.benchmark import WrongResultError, require
+from benchmarks.benchmark import WrongResultError, WrongUseError, require
 from benchmarks.crew import Crew, work
 from benchmarks.figures import Key, Series
 from benchmarks.plots import draw
@@ -40,7 +40,7 @@ def test_a_later_file_counts_and_another_machine_is_refused() -> None:
     first, second = results(8, 10, 12), results(9, 11, 13)
 
     assert merged([first, second]) == second
-    with pytest.raises(ValueError, match="cores differ"):
+    with pytest.raises(WrongUseError, match="cores differ"):
         merged([first, replace(second, machine={"cores": "4"})])
 
 
@@ -80,7 +80,7 @@ def test_a_document_without_its_marks_is_left_alone(text: str, tmp_path: Path) -
     document = tmp_path / "performance.md"
     document.write_text(text)
 
-    with pytest.raises(ValueError, match="nothing was written"):
+    with pytest.raises(WrongUseError, match="nothing was written"):
         write_report(document, "new")
     assert document.read_text() == text
 
