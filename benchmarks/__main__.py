@@ -85,10 +85,9 @@ def _concluded(results: Results, options: argparse.Namespace) -> int:
         print(f"\n{outcome.name}\n", *table_of_series(outcome.found.series), *outcome.found.notes, sep="\n")
     print()
     for verdict in verdicts:
+        target, beside = verdict.target, f" ({verdict.beside})" if verdict.beside else ""
         measured = "-" if verdict.measured is None else f"{verdict.measured.median:.4g}"
-        print(
-            f"{verdict.target.code:5}{verdict.word:13}{measured:>9}  {verdict.target.wanted:10} {verdict.target.what}"
-        )
+        print(f"{target.code:5}{verdict.word:13}{measured:>9}  {target.wanted:10}{target.what}{beside}")
     if options.report:
         pictures = {name: f"{_PLOTS.name}/{file}" for name, file in draw(results, _PLOTS).items()}
         write_report(_DOCUMENT, generated(results, BENCHMARKS, pictures))

@@ -52,7 +52,8 @@ def table_of_targets(verdicts: Iterable[Verdict]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for each in verdicts:
         target, measured = each.target, _spread(each.measured)
-        yield f"| {target.code} | {target.what} | {measured} | {target.wanted} | {each.word} |"
+        beside = f" ({each.beside})" if each.beside else ""
+        yield f"| {target.code} | {target.what}{beside} | {measured} | {target.wanted} | {each.word} |"
 
 
 def table_of_comparison(compared: Iterable[Compared]) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Target:
         said = f"{self.of}: {self.of.metric}"
         if not self.to:
             return said
-        others = " or ".join(str(key) for key in self.to)
+        others = f"the best of {len(self.to)} of the peers" if len(self.to) > 1 else str(self.to[0])
         return f"{said}, to {others}" + ("" if self.to[0].metric == self.of.metric else f" ({self.to[0].metric})")
 
     @property
@@ -50,6 +50,7 @@ class Verdict:
 
     target: Target
     measured: Spread | None  # None: it was not measured, or nothing to compare it with was
+    beside: Key | None = None  # the best of several, where there was a choice
 
     @property
     def is_met(self) -> bool | None:
@@ -69,14 +70,15 @@ class Verdict:
 def judge(targets: Sequence[Target], series: Sequence[Series]) -> tuple[Verdict, ...]:
     """Compare each target with what was measured; a ratio needs every one of those that it is taken to."""
     found = {each.key: each for each in series}
-    return tuple(Verdict(target, _measured(target, found)) for target in targets)
+    return tuple(_judged(target, found) for target in targets)
 
 
-def _measured(target: Target, found: Mapping[Key, Series]) -> Spread | None:
+def _judged(target: Target, found: Mapping[Key, Series]) -> Verdict:
     if target.of not in found or any(key not in found for key in target.to):
-        return None
+        return Verdict(target, None)
     of = found[target.of]
     if not target.to:
-        return Spread.of(of.values)
+        return Verdict(target, Spread.of(of.values))
     hardest = min if target.side is Side.AT_MOST else max
-    return ratio(of, hardest((found[key] for key in target.to), key=lambda each: each.median))
+    best = hardest((found[key] for key in target.to), key=lambda each: each.median)
+    return Verdict(target, ratio(of, best), beside=best.key if len(target.to) > 1 else None)

@@ -69,15 +69,15 @@ def test_what_has_no_peer_is_not_met() -> None:
     assert verdict.word == "not measured"
 
 
-@pytest.mark.parametrize(("side", "best"), [(Side.AT_LEAST, 4.0), (Side.AT_MOST, 2.0)])
-def test_a_ratio_to_several_is_that_to_the_best_of_them(side: Side, best: float) -> None:
+@pytest.mark.parametrize(("side", "best", "ms"), [(Side.AT_LEAST, FLOOR, 4.0), (Side.AT_MOST, PEER, 2.0)])
+def test_a_ratio_to_several_is_that_to_the_best_of_them(side: Side, best: Key, ms: float) -> None:
     """Of rates the highest, of times the lowest: that is what is hardest to hold against."""
     target = Target("T", OURS, side, 1.0, (PEER, FLOOR))
 
     (verdict,) = judge([target], (series(OURS, 8), series(PEER, 2), series(FLOOR, 4)))
 
     assert verdict.measured is not None
-    assert verdict.measured.median == 8 / best
+    assert (verdict.measured.median, verdict.beside) == (8 / ms, best)
 
 
 def _trend(before: Spread, now: Spread, side: Side, path: Path) -> Trend:
