@@ -99,6 +99,7 @@ def _memory(process: psutil.Process) -> int:
 def _told(profile: Profile) -> Iterator[str]:
     for what, shares in (
         ("Whose work it was, of", profile.layers),
+        ("Importing, by package, of", profile.imported),
         ("Functions by themselves, of", profile.hottest),
         ("Our functions with what they call, of", profile.of_ours),
     ):

@@ -37,6 +37,7 @@ class Profile:
 
     samples: int
     layers: tuple[Share, ...]  # whose work it was, what it called included; together they are everything
+    imported: tuple[Share, ...]  # of the layer "importing": the packages whose modules were being run
     hottest: tuple[Share, ...]  # functions, without what they called
     of_ours: tuple[Share, ...]  # functions of ours, with what they called, without importing
 
@@ -49,18 +50,20 @@ def read_profile(folded: Path, *, top: int = 10) -> Profile:
 def profile_of(lines: Iterable[str], *, top: int = 10) -> Profile:
     """Count stacks: frames of `function (file:line)`, outermost first, then how often they were seen."""
     layers: Counter[str] = Counter()
+    imported: Counter[str] = Counter()
     hottest: Counter[str] = Counter()
     ours: Counter[str] = Counter()
     for frames, count in _stacks(lines):
         layer = _layer(frames)
         layers[layer] += count
         hottest[frames[-1]] += count
-        if layer != "importing":
+        if layer == "importing":
+            imported[_package(frames)] += count
+        else:
             ours.update(dict.fromkeys({frame for frame in frames if "seriatim/" in frame}, count))
     samples = layers.total()
-    return Profile(
-        samples, *(_shares(each, samples, number) for each, number in ((layers, 99), (hottest, top), (ours, top)))
-    )
+    counted = ((layers, len(layers)), (imported, top), (hottest, top), (ours, top))
+    return Profile(samples, *(_shares(each, samples, number) for each, number in counted))
 
 
 def _stacks(lines: Iterable[str]) -> Iterator[tuple[Sequence[str], int]]:
@@ -79,6 +82,14 @@ def _layer(frames: Sequence[str]) -> str:
         for name, path in _LAYERS:
             if f"({path}" in frame or f"/{path}" in frame:
                 return name
+    return "anything else"
+
+
+def _package(frames: Sequence[str]) -> str:
+    """Return the package of the innermost module that was being imported."""
+    for frame in reversed(frames):
+        if found := re.match(r"<module> \((\w+)/", frame):
+            return found[1]
     return "anything else"
 
 

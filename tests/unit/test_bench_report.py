@@ -24,7 +24,7 @@ process 6:"python -c
 print(1)";
 process 7:"python -m x";<module> (x.py:1);apply (seriatim/commit/apply_change.py:3);write (avro/file.py:9) 30
 process 7:"python -m x";<module> (x.py:1);apply (seriatim/commit/apply_change.py:8);write (avro/file.py:4) 10
-process 8:"python -m x";<module> (x.py:2);_find_and_load (<frozen importlib._bootstrap>:1);f (seriatim/commit/a.py:3) 40
+process 8:"python";_load (<frozen importlib._bootstrap>:1);<module> (numpy/core/a.py:9);f (seriatim/commit/a.py:3) 40
 process 8:"python -m x";<module> (x.py:3);run (dagster/core/run.py:3) 20
 """
 
@@ -137,6 +137,7 @@ def test_a_profile_says_whose_work_it_was() -> None:
         ("importing", 0.4),
         ("Dagster", 0.2),
     ]
+    assert [(each.name, each.part) for each in profile.imported] == [("numpy", 0.4)]
     assert profile.hottest[0].name in ("write (avro/file.py)", "f (seriatim/commit/a.py)")
     assert [(each.name, each.part) for each in profile.of_ours] == [("apply (seriatim/commit/apply_change.py)", 0.4)]
 
