@@ -37,6 +37,7 @@ class CommitWithRetry:
     def session(self, folder: Path, worker: int = 0) -> Session:
         """Open the catalog; each increment loads the table anew."""
         del worker
+        _set_turnstile(is_on=True)
         return CommitSession(folder)
 
     def orphans(self, folder: Path, commits: int) -> int | None:
@@ -87,10 +88,7 @@ class Apply:
 
     def session(self, folder: Path, worker: int = 0) -> Session:
         """Open the catalog; the process keeps to the turnstile, or not, from then on."""
-        if self.has_turnstile:
-            os.environ.pop(_TURNSTILE, None)
-        else:
-            os.environ[_TURNSTILE] = "off"
+        _set_turnstile(is_on=self.has_turnstile)
         first = worker * BUCKETS_OF_EACH + 1 if self.is_disjoint else 1
         return _ApplySession(folder, range(first, first + (BUCKETS_OF_EACH if self.is_disjoint else 1)))
 
@@ -121,6 +119,14 @@ class _ApplySession:
 
     def close(self) -> None:
         self._catalog.engine.dispose()
+
+
+def _set_turnstile(*, is_on: bool) -> None:
+    """Say how this process is to go, as a user would."""
+    if is_on:
+        os.environ.pop(_TURNSTILE, None)  # The default.
+    else:
+        os.environ[_TURNSTILE] = "off"
 
 
 def _incremented(rows: pa.Table) -> pa.Table:
