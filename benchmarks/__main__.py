@@ -17,7 +17,7 @@ from typing import Final
 
 from benchmarks import machine
 from benchmarks.benchmark import Setting, WrongUseError
-from benchmarks.comparison import BASELINE, Trend, compare, load_baseline, save_baseline
+from benchmarks.comparison import BASELINE, Trend, compare, differences, load_baseline, save_baseline
 from benchmarks.registry import BENCHMARKS, by_default
 from benchmarks.results import Outcome, Results, load, merged
 from seriatim.system import SystemClock, new_random
@@ -93,7 +93,8 @@ def _concluded(results: Results, options: argparse.Namespace) -> int:
         write_report(_DOCUMENT, generated(results, BENCHMARKS, pictures))
     compared = compare(verdicts, load_baseline(BASELINE)) if options.compare else ()
     if options.compare:
-        print(f"\nAgainst {BASELINE.name}\n", *table_of_comparison(compared), sep="\n")
+        print(f"\nAgainst {BASELINE.name}\n", *differences(results.machine, BASELINE), sep="\n")
+        print("", *table_of_comparison(compared), sep="\n")
     if options.save_baseline:
         if results.is_quick:
             raise WrongUseError("a smoke test is no baseline; measure without --quick")

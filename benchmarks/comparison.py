@@ -63,6 +63,17 @@ def save_baseline(verdicts: Sequence[Verdict], machine: Mapping[str, str], path:
     path.write_text(text + "\n", encoding="utf-8")
 
 
+def differences(machine: Mapping[str, str], path: Path) -> tuple[str, ...]:
+    """Return in what the machine of the baseline, or its packages, were others: ratios may differ by that alone."""
+    stored: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))["machine"]
+    names = dict.fromkeys((*stored, *machine))
+    return tuple(
+        f"{name}: {stored.get(name, '-')}, now {machine.get(name, '-')}"
+        for name in names
+        if stored.get(name) != machine.get(name)
+    )
+
+
 def load_baseline(path: Path) -> Mapping[str, Spread]:
     """Read what was stored.
 

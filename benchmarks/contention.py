@@ -73,7 +73,8 @@ def run(setting: Setting) -> Found:
 _NOTES: Final = (
     (
         f"Each of {_WORKERS} workers makes {_INCREMENTS} increments; the table must then hold their sum. Latencies "
-        "are of whole calls, waiting included. Processes are forked from one that has imported everything."
+        "are of whole calls, waiting included. A worker stops after 20 s, done or not. Processes are forked from one "
+        "that has imported everything."
     ),
     (
         "The lock is a blocking flock(2), for which the kernel lets processes and threads queue; full jitter begins "

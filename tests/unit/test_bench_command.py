@@ -29,19 +29,22 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _kept(place: Path, name: str, *ours_ms: float, is_quick: bool = False) -> str:
+def _kept(place: Path, name: str, *ours_ms: float, is_quick: bool = False, cores: str = "2") -> str:
     (outcome,) = results(1).outcomes
     series = (
         Series(Key("import seriatim", "ms"), ours_ms),
         Series(Key("import pyiceberg.catalog.sql", "ms"), (100.0,) * len(ours_ms)),
     )
-    measured = Results({}, 7, is_quick, (replace(outcome, name=IMPORTS, found=Found(series)),))
+    measured = Results(
+        {"cores": cores, "Python": "3.11.7"}, 7, is_quick, (replace(outcome, name=IMPORTS, found=Found(series)),)
+    )
     measured.save(place / "kept" / f"{name}.json")
     return str(place / "kept" / f"{name}.json")
 
 
 def test_a_regression_ends_with_exit_code_1(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good, same, bad = (_kept(place, str(ms), ms, ms + 1, ms + 2) for ms in (50, 51, 90))
+    good, same = (_kept(place, str(ms), ms, ms + 1, ms + 2) for ms in (50, 51))
+    bad = _kept(place, "90", 90, 91, 92, cores="4")
 
     codes = [
         command.main(["--from", good, "--save-baseline", "--report"]),
@@ -50,7 +53,10 @@ def test_a_regression_ends_with_exit_code_1(place: Path, capsys: pytest.CaptureF
     ]
 
     assert codes == [0, 0, 1]
-    assert "| 0.51 (0.505 to 0.515) | 0.91 (0.905 to 0.915) | REGRESSED |" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "| 0.51 (0.505 to 0.515) | 0.91 (0.905 to 0.915) | REGRESSED |" in said
+    assert said.count("cores: 2, now 4") == 1
+    assert "Python:" not in said
     assert (
         "| B6 | import seriatim: ms, to import pyiceberg.catalog.sql | 0.51 " in (place / "performance.md").read_text()
     )
