@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from benchmarks.benchmark import Benchmark, Found, Setting
-from benchmarks.crew import Crew, Shift, work
+from benchmarks.crew import CAP_S, Crew, Shift, work
 from benchmarks.figures import Key, Series, percentile
 from benchmarks.systems.catalogue import installed, of_contention
 from benchmarks.target import Side, Target
@@ -73,8 +73,8 @@ def run(setting: Setting) -> Found:
 _NOTES: Final = (
     (
         f"Each of {_WORKERS} workers makes {_INCREMENTS} increments; the table must then hold their sum. Latencies "
-        "are of whole calls, waiting included. A worker stops after 20 s, done or not. Processes are forked from one "
-        "that has imported everything."
+        f"are of whole calls, waiting included. A worker stops after {CAP_S:g} s, done or not. Processes are forked from "
+        "one that has imported everything."
     ),
     (
         "The lock is a blocking flock(2), for which the kernel lets processes and threads queue; full jitter begins "

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from benchmarks.benchmark import require
 from benchmarks.systems.port import System
 
+CAP_S: Final = 10.0
 _START_S_MAX: Final = 120.0
 
 
@@ -24,7 +25,7 @@ class Crew:
     processes: int
     threads: int  # in each process
     increments: int  # of each worker
-    cap_s: float = 20.0
+    cap_s: float = CAP_S
 
     @property
     def workers(self) -> int:
