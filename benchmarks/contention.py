@@ -73,8 +73,8 @@ def run(setting: Setting) -> Found:
 _NOTES: Final = (
     (
         f"Each of {_WORKERS} workers makes {_INCREMENTS} increments; the table must then hold their sum. Latencies "
-        f"are of whole calls, waiting included. A worker stops after {CAP_S:g} s, done or not. Processes are forked from "
-        "one that has imported everything."
+        f"are of whole calls, waiting included. A worker stops after {CAP_S:g} s, done or not. Processes are forked "
+        "from one that has imported everything."
     ),
     (
         "The lock is a blocking flock(2), for which the kernel lets processes and threads queue; full jitter begins "

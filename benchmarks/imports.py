@@ -29,7 +29,6 @@ _LOADED: Final = Key("import seriatim", "heavy packages that it loads")
 TARGETS: Final = (
     Target("B6", Key("import seriatim", "ms"), Side.AT_MOST, 1.1, (_PEER,)),
     Target("B6", Key("from seriatim import apply, commit_with_retry", "ms"), Side.AT_MOST, 1.1, (_PEER,)),
-    Target("B6", Key("import seriatim.dagster", "ms"), Side.AT_MOST, 1.1, (Key("import dagster", "ms"),)),
     Target("B6", _LOADED, Side.AT_MOST, 0),
 )
 
