@@ -99,7 +99,17 @@ CONTRACT = {
 MUTATION = Environment(
     ".venv-mutation", "requirements/mutation.txt", ("pyproject.toml", "--extra", "sql", "--group", "mutation")
 )
-LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"], MUTATION)
+BENCH = Environment(
+    ".venv-bench",
+    "requirements/bench.txt",
+    # The versions of the main environment, which are the tested ones: its lock is made before.
+    (
+        *("pyproject.toml", "--extra", "sql", "--extra", "delta", "--extra", "dagster", "--group", "bench"),
+        "-c",
+        MAIN.lock,
+    ),
+)
+LOCKED = (TOOLS, MAIN, CONTRACT["0.10"], CONTRACT["0.11"], MUTATION, BENCH)
 
 
 # Recipes
@@ -174,8 +184,8 @@ def soak(args: Sequence[str]) -> int:
 
 
 def bench(args: Sequence[str]) -> int:
-    """[mirror] What the library costs on this machine, by name; all if none is given; not in CI."""
-    return python(MAIN, "-m", "benchmarks", *args)
+    """[NAME ...] [--quick] [--compare] [--report] The library beside its peers on this machine; not in CI."""
+    return python(BENCH, "-m", "benchmarks", *args)
 
 
 def screenshots(args: Sequence[str]) -> int:

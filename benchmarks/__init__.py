@@ -1,1 +1,1 @@
-"""What the library costs, measured where it runs: each figure in a process of its own, start included."""
+"""What the library costs where it runs, beside its peers and a floor; `python3 run.py bench`, docs/performance.md."""

@@ -24,6 +24,15 @@ PYTEST = "pytest -n auto --dist loadfile --no-loadscope-reorder"
 CONTRACT = [f"{name} {PYTEST} tests/contract" for name in (".venv-pyiceberg-0.10", ".venv-pyiceberg-0.11", ".venv")]
 CHECK = ["ruff format --check .", "ruff check .", "mypy", "lint-imports --no-logo"]
 SOAK = "--minutes 5 --writers 8 --kill-every 3 --seed 2 --report somewhere"
+BENCH = (  # What follows on the recipe.
+    "",
+    " --quick",
+    " one_commit contention",
+    " --compare",
+    " --from newest --save-baseline --report",
+    " mirror --long",
+    " main_job --profile",
+)
 STARTED = {
     "python3 run.py demo": [".venv pipelines.main_job"],
     "SERIATIM_TRANSACTIONS=bank.parquet python3 run.py demo": [
@@ -47,8 +56,7 @@ STARTED = {
     "python3 run.py mutation --sample 200 --seed 1": [".venv-mutation tests.mutation --sample 200 --seed 1"],
     "python3 run.py soak": [".venv soak"],
     f"python3 run.py soak {SOAK}": [f".venv soak {SOAK}"],
-    "python3 run.py bench": [".venv benchmarks"],
-    "python3 run.py bench mirror --long": [".venv benchmarks mirror --long"],
+    **{f"python3 run.py bench{words}": [f".venv-bench benchmarks{words}"] for words in BENCH},
     "python3 run.py screenshots": [".venv pipelines.screenshots"],
 }
 MODULES = sorted({word for lines in STARTED.values() for line in lines for word in line.split()[1:2] if word.islower()})
@@ -100,7 +108,12 @@ def _typed(checkout: Checkout, command: str) -> subprocess.CompletedProcess[str]
     "python3 run.py soak",
     "python3 run.py soak --minutes 5 --writers 8 --kill-every 3 --seed 2 --report somewhere",
     "python3 run.py bench",
+    "python3 run.py bench --quick",
+    "python3 run.py bench one_commit contention",
+    "python3 run.py bench --compare",
+    "python3 run.py bench --from newest --save-baseline --report",
     "python3 run.py bench mirror --long",
+    "python3 run.py bench main_job --profile",
     "python3 run.py screenshots",
 )
 def test_a_recipe_starts_what_stands_behind_it(checkout: Checkout, documented: tuple[str, ...]) -> None:
@@ -139,11 +152,11 @@ def test_the_schedule_that_is_played_again_is_chosen_by_its_name() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [command for command in STARTED if " --" in command and "bench" not in command])
+@pytest.mark.parametrize("command", [command for command in STARTED if " --" in command])
 def test_the_options_of_a_command_are_known(command: str) -> None:
     """To the program itself, by its own help."""
     recipe, *words = command.split("run.py ")[1].split()
-    module = {"mutation": "tests.mutation", "soak": "soak"}[recipe]
+    module = {"mutation": "tests.mutation", "soak": "soak", "bench": "benchmarks"}[recipe]
 
     shown = subprocess.run(
         [sys.executable, "-m", module, "--help"], cwd=run.ROOT, capture_output=True, text=True, check=True
