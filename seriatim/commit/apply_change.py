@@ -56,7 +56,7 @@ def apply(  # noqa: PLR0913  # Options, by name.
     (`Partitions.left` gives the keys). Other ids are remembered for the window of the `ledger` policy; `issued_at_ms`
     says when the operations were issued, so that one that is older than the memory is refused rather than done twice.
 
-    Calls on one machine take turns, by default as the variable SERIATIM_TURNSTILE says (`turnstile/local.py`): that saves
+    Calls on one machine take turns (`LocalTurnstile`), unless the variable SERIATIM_TURNSTILE is `off`: that saves
     attempts, and nothing else depends on it. `turnstile=NO_TURNSTILE` lets this one go at once.
 
     With `expected_base`, a snapshot id or None for a branch without one, the change lands on that base or not at all.

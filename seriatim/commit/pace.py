@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 _ATTEMPT_S_MIN: Final = 0.001  # A clock may be too coarse to see an attempt.
-_EASING: Final = 0.5  # What a call takes back of what its conflicts have doubled: they balance at one conflict per call.
+_EASING: Final = 0.5  # Of what a call's conflicts have doubled: they balance at one conflict per call.
 _CROWD_MAX: Final = 64.0
 _TABLES_MAX: Final = 256
 

@@ -13,8 +13,8 @@ class RetryPolicy:
     """Bounds on the attempts of one call.
 
     Between two attempts the loop waits a random time between zero and
-    `min(wait_s_max, wait_s_first * 2 ** (attempt - 1))` (full jitter). Without `wait_s_first` it is measured: as long as
-    an attempt takes, times how crowded the process has found the table of late (`commit/pace.py`).
+    `min(wait_s_max, wait_s_first * 2 ** (attempt - 1))` (full jitter). Without `wait_s_first` it is measured: as
+    long as an attempt takes, times how crowded the process has found the table of late (`commit/pace.py`).
     """
 
     attempts_max: int = 20

@@ -484,7 +484,7 @@ SABOTAGES: Final = (
     _one(
         "a late turn takes another's ticket out of the line",
         "commit/turnstile/tickets",
-        'name = f"{number:0{_DIGITS}}-{new_id()}"  # Nobody\'s name is used again: a late one would remove another\'s file.',
+        'name = f"{number:0{_DIGITS}}-{new_id()}"',
         'name = f"{number:0{_DIGITS}}"',
         "tests/unit/test_turnstile_tickets.py",
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from seriatim.commit.turnstile.notices import say_once
+from seriatim.commit.turnstile.port import Turnstile
 from seriatim.commit.turnstile.turns import Turns
 from seriatim.system import Clock
 from tests.faults.clock import ManualClock
@@ -41,10 +42,11 @@ class _Swallowing(_Slow):
 
 
 @dataclass
-class _Broken(_Slow):
+class _Broken:
     """One that cannot be asked, or entered, or left."""
 
-    where: str = "asked"
+    where: str
+    wait_s_max: float = 2.0
 
     def turn(self, line: str, *, wait_s_max: float, clock: Clock) -> AbstractContextManager[None]:
         if self.where == "asked":
@@ -88,7 +90,7 @@ def test_a_table_of_which_nothing_is_known_has_no_line() -> None:
 
 
 def test_a_call_within_a_call_does_not_wait_for_it() -> None:
-    """The outer one has its turn until the inner one is done. In another thread, or on another table, there is a wait."""
+    """The outer one has its turn until the inner one is done. In another thread or line, there is a wait."""
     turnstile, clock = _Slow(wait_s=0.1), ManualClock()
 
     def call(line: str) -> None:
@@ -109,11 +111,9 @@ def test_a_call_within_a_call_does_not_wait_for_it() -> None:
 
 
 @pytest.mark.parametrize("where", ["asked", "entered", "left"])
-def test_what_a_turnstile_raises_is_logged_once_and_stops_nothing(
-    where: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_turnstile_raises_is_logged_once_and_stops_nothing(where: str, caplog: pytest.LogCaptureFixture) -> None:
     say_once.cache_clear()
-    turns, attempts = Turns(_Broken(0.0, where=where), "line", 100.0, ManualClock()), 0
+    turns, attempts = Turns(_Broken(where), "line", 100.0, ManualClock()), 0
 
     for _ in range(3):
         with turns.turn():
@@ -124,9 +124,9 @@ def test_what_a_turnstile_raises_is_logged_once_and_stops_nothing(
 
 
 @pytest.mark.parametrize(
-    "turnstile", [_Slow(0.0), _Swallowing(0.0), *(_Broken(0.0, where=where) for where in ("asked", "entered", "left"))]
+    "turnstile", [_Slow(0.0), _Swallowing(0.0), *(_Broken(where) for where in ("asked", "entered", "left"))]
 )
-def test_the_error_of_an_attempt_comes_out(turnstile: _Slow) -> None:
+def test_the_error_of_an_attempt_comes_out(turnstile: Turnstile) -> None:
     """A conflict that was swallowed would be a commit that never was."""
     with pytest.raises(ZeroDivisionError), Turns(turnstile, "line", 100.0, ManualClock()).turn():
         raise ZeroDivisionError

@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 
-from seriatim import LocalTurnstile, NO_TURNSTILE, Turnstile
+from seriatim import NO_TURNSTILE, LocalTurnstile, Turnstile
 from seriatim.commit.turnstile.chosen import VARIABLE, default_turnstile
 from seriatim.commit.turnstile.folders import folder_of
 from seriatim.commit.turnstile.lines import line_of
@@ -23,8 +23,8 @@ from tests.faults.clock import ManualClock
 @pytest.mark.parametrize(
     ("setting", "turnstile"),
     [
-        (None, LocalTurnstile(2.0)),
-        ("", LocalTurnstile(2.0)),
+        (None, LocalTurnstile(1.0)),
+        ("", LocalTurnstile(1.0)),
         ("off", NO_TURNSTILE),
         (" OFF ", NO_TURNSTILE),
         ("0.5", LocalTurnstile(0.5)),
@@ -54,10 +54,10 @@ def test_a_setting_that_is_none_is_named_in_the_log(
     assert [repr(setting) in record.getMessage() for record in caplog.records] == [True]
 
 
-@pytest.mark.parametrize("wait_s_max", [-1.0, float("nan"), float("inf")])
-def test_patience_without_an_end_is_refused(wait_s_max: float) -> None:
-    with pytest.raises(ValueError, match="wait_s_max"):
-        LocalTurnstile(wait_s_max)
+@pytest.mark.parametrize("turn_s_max", [-1.0, float("nan"), float("inf")])
+def test_patience_without_an_end_is_refused(turn_s_max: float) -> None:
+    with pytest.raises(ValueError, match="turn_s_max"):
+        LocalTurnstile(turn_s_max)
 
 
 def _catalog(uri: str, name: str = "bank") -> Catalog:

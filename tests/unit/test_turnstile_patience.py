@@ -73,6 +73,24 @@ def test_whoever_keeps_its_turn_too_long_is_passed_over() -> None:
     assert clock.seconds == pytest.approx(1.2, abs=0.05)
 
 
+def test_after_two_long_turns_there_is_no_use_in_waiting() -> None:
+    """Changes take long here: several at a time are better than one, though conflicts may come of it."""
+    clock = ManualClock()
+    line = _Line(clock, {"first": 60.0, "second": 120.0, "third": 180.0})
+
+    assert not _wait(line, wait_s_max=30.0)
+    assert [name for name, _ in line.passed_over] == ["first", "second"]
+    assert clock.seconds == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_line_that_moves_is_waited_for() -> None:
+    """For as long as may be waited in all."""
+    clock = ManualClock()
+
+    assert _wait(_Line(clock, {f"{n:02}": 0.4 * (n + 1) for n in range(32)}), wait_s_max=30.0)
+    assert clock.seconds == pytest.approx(12.8, abs=0.05)
+
+
 def test_a_line_that_moves_passes_nobody_over() -> None:
     """Each turn is shorter than may be, all of them together are not."""
     clock = ManualClock()

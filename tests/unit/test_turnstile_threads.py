@@ -32,12 +32,12 @@ def test_turns_come_one_at_a_time_in_the_order_of_the_line() -> None:
     lines, turns, threads = ThreadLines(), list[str](), list[threading.Thread]()
 
     def wait(name: str, patience: Patience) -> None:
-        with lines.turn("a", patience) as has_turn:
-            assert has_turn
+        with lines.turn("a", patience) as place:
+            assert place is not None
             turns.append(f"{name} begins")
             turns.append(f"{name} ends")
 
-    with lines.turn("a", _patience()[1]), lines.turn("b", _patience()[1]) as has_turn:
+    with lines.turn("a", _patience()[1]), lines.turn("b", _patience()[1]) as place:
         for n in range(4):
             clock, patience = _patience()
             threads.append(threading.Thread(target=wait, args=(str(n), patience), daemon=True))
@@ -47,7 +47,7 @@ def test_turns_come_one_at_a_time_in_the_order_of_the_line() -> None:
     for thread in threads:
         thread.join(S_MAX)
 
-    assert has_turn
+    assert place is not None
     assert turns == ["the first ends", *(f"{n} {what}" for n in range(4) for what in ("begins", "ends"))]
 
 
@@ -55,23 +55,35 @@ def test_a_thread_that_keeps_its_turn_is_passed_over() -> None:
     """By all: the next one waits for nobody; and its late end takes nobody's turn."""
     lines = ThreadLines()
     stuck = lines.turn("a", _patience()[1])
-    stuck.__enter__()
+    first = stuck.__enter__()
+    assert first is not None
+    first.has_begun = True
 
     with lines.turn("a", _patience(turn_s_max=0.01)[1]) as second:
         stuck.__exit__(None, None, None)
         with lines.turn("a", _patience(0.01)[1]) as third:
             pass
 
-    assert second
-    assert not third  # The second still had its turn.
+    assert second is not None
+    assert third is None  # The second still had its turn.
+
+
+def test_a_thread_that_waits_for_other_processes_is_not_passed_over() -> None:
+    """Its turn has not begun, however long that takes: those behind it would wait for the same."""
+    lines = ThreadLines()
+    with lines.turn("a", _patience()[1]) as first, lines.turn("a", _patience(0.05, turn_s_max=0.01)[1]) as second:
+        pass
+
+    assert first is not None
+    assert second is None
 
 
 def test_a_thread_that_has_lost_patience_is_waited_for_by_nobody() -> None:
     lines = ThreadLines()
-    with lines.turn("a", _patience()[1]), lines.turn("a", _patience(0.01)[1]) as has_turn:
+    with lines.turn("a", _patience()[1]), lines.turn("a", _patience(0.01)[1]) as impatient:
         pass
-    with lines.turn("a", _patience(0.01)[1]) as next_has:
+    with lines.turn("a", _patience(0.01)[1]) as following:
         pass
 
-    assert not has_turn
-    assert next_has
+    assert impatient is None
+    assert following is not None

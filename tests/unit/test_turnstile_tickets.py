@@ -92,9 +92,9 @@ def test_a_late_end_of_a_turn_removes_no_newer_ticket(tmp_path: Path) -> None:
 
 def test_one_that_has_lost_patience_is_waited_for_by_nobody(tmp_path: Path) -> None:
     clock = ManualClock()
-    with turn_of_process(tmp_path, patient(clock)):
-        with turn_of_process(tmp_path, Patience.of(0.5, 1.0, clock)) as has_turn:
-            tickets = list(tmp_path.glob("0*"))
+    impatient = turn_of_process(tmp_path, Patience.of(0.5, 1.0, clock))
+    with turn_of_process(tmp_path, patient(clock)), impatient as has_turn:
+        tickets = list(tmp_path.glob("0*"))
 
     assert not has_turn
     assert clock.seconds == pytest.approx(0.5)

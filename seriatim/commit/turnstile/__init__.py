@@ -1,1 +1,1 @@
-"""Who writes one table goes one after another, as far as that can be had: it saves attempts, and nothing depends on it."""
+"""Those who write one table go one after another, as far as can be: it saves attempts, and nothing depends on it."""

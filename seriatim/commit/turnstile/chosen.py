@@ -14,7 +14,7 @@ VARIABLE: Final = "SERIATIM_TURNSTILE"
 
 
 def default_turnstile() -> Turnstile:
-    """Return this machine's turnstile, unless SERIATIM_TURNSTILE says `off`, or how many seconds a call waits."""
+    """Return this machine's turnstile, unless SERIATIM_TURNSTILE says `off`, or how many seconds a turn may take."""
     return _of(os.environ.get(VARIABLE, "").strip().lower())
 
 

@@ -15,7 +15,7 @@ from seriatim.commit.turnstile.threads import ThreadLines
 from seriatim.commit.turnstile.tickets import turn_of_process
 from seriatim.system import Clock
 
-WAIT_S_MAX: Final = 2.0
+_TURNS_MAX: Final = 30
 _THREADS: Final = ThreadLines()  # One for all turnstiles of the process: its threads are in line whichever they use.
 
 
@@ -23,27 +23,39 @@ _THREADS: Final = ThreadLines()  # One for all turnstiles of the process: its th
 class LocalTurnstile:
     """First come, first served among the processes of one user on one machine, and among the threads of each.
 
-    A call waits up to `wait_s_max` for its turns, then goes on without. Whoever has had its turn for half of that, while
-    others waited, is passed over by them: stopped processes and long changes hold up nobody for longer, and the line
-    stays a line. Where there can be no line of processes, there is one of threads.
+    Whoever has had its turn for `turn_s_max`, while others waited, is passed over by them. A call goes on without one
+    when it has waited for two that were as long, or for thirty times that in all. Where there can be no line of
+    processes, there is one of threads.
     """
 
-    wait_s_max: float = WAIT_S_MAX
+    turn_s_max: float = 1.0
     folder: Path | None = None  # in which lines of processes are kept; None: one of the user's own, for temporary files
 
     def __post_init__(self) -> None:
         """Refuse to wait less than nothing, or for ever."""
-        if not 0 <= self.wait_s_max < float("inf"):
-            raise ValueError(f"wait_s_max must be a number of seconds, zero or more, not {self.wait_s_max}")
+        if not 0 <= self.turn_s_max < float("inf"):
+            raise ValueError(f"turn_s_max must be a number of seconds, zero or more, not {self.turn_s_max}")
+
+    @property
+    def wait_s_max(self) -> float:
+        """How long a call waits, for all of its turns together."""
+        return _TURNS_MAX * self.turn_s_max
 
     @contextmanager
     def turn(self, line: str, *, wait_s_max: float, clock: Clock) -> Iterator[None]:
-        """Enter when it is the caller's turn in the line, or when it has waited that long."""
-        patience = Patience.of(wait_s_max, self.wait_s_max / 2, clock)
+        """Enter when it is the caller's turn in the line, or when it has waited long enough."""
+        patience = Patience.of(wait_s_max, self.turn_s_max, clock)
         with ExitStack() as stack:
-            if stack.enter_context(_THREADS.turn(line, patience)) and patience.left_s() > 0:
-                try:
-                    stack.enter_context(turn_of_process(folder_of(line, self.folder), patience))
-                except (OSError, ImportError) as err:
-                    say_once(f"turns are taken by the threads of each process alone: {reason(err)}")
+            place = stack.enter_context(_THREADS.turn(line, patience))
+            if place is not None and self._has_turn_of_process(stack, line, patience):
+                place.has_begun = True
+            else:
+                stack.close()  # Nobody is to wait for one who has given up waiting.
             yield
+
+    def _has_turn_of_process(self, stack: ExitStack, line: str, patience: Patience) -> bool:
+        try:
+            return stack.enter_context(turn_of_process(folder_of(line, self.folder), patience))
+        except (OSError, ImportError) as err:
+            say_once(f"turns are taken by the threads of each process alone: {reason(err)}")
+            return True

@@ -12,15 +12,17 @@ _SHORTEST_S: Final = 0.0003  # A commit takes thirty times that, at least: its s
 _SHARE: Final = 0.02  # Of a longer turn, that much may be lost before the next one begins.
 _FURTHER_BACK_S: Final = 0.003  # For each who is between: nobody commits faster than that.
 _LONGEST_S: Final = 0.1
+PASSED_OVER_MAX: Final = 2
 _CHECK_S: Final = 0.025  # Between two looks whether those ahead live, for each of them.
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When a call stops waiting.
+    """When a call stops waiting: as long as the line moves, not before `ends_s`.
 
-    Whoever has been first for `turn_s_max` while somebody waited is passed over, for all who wait: a process that is
-    stopped, or whose change takes a minute, holds up the line once and not each of those in it.
+    Whoever has had its turn for `turn_s_max` while somebody waited is passed over, for all who wait: a process that is
+    stopped holds up the line once, and not each of those in it. Where a second turn is as long, changes take long here:
+    several at a time are better than one, so that whoever has waited for two goes on without a turn.
     """
 
     clock: Clock
@@ -63,6 +65,7 @@ def wait_for_turn(place: Place, patience: Patience) -> bool:
     since_s = clock.monotonic_s()
     check_s = since_s + _CHECK_S
     first: str | None = None  # None: not looked yet
+    passed_over = 0
     while ahead := place.ahead():
         now_s = clock.monotonic_s()
         if now_s >= patience.ends_s:
@@ -71,7 +74,9 @@ def wait_for_turn(place: Place, patience: Patience) -> bool:
             first, since_s = ahead[0], now_s
         if now_s - since_s >= patience.turn_s_max:
             place.pass_over(ahead[0])
-            since_s = now_s
+            since_s, passed_over = now_s, passed_over + 1
+            if passed_over == PASSED_OVER_MAX:
+                return False
         elif now_s >= check_s:
             place.pass_over_dead(ahead)
             check_s = now_s + _CHECK_S * len(ahead)

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from seriatim.commit.turnstile.patience import Patience
+from seriatim.commit.turnstile.patience import PASSED_OVER_MAX, Patience
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """A thread's place in a line."""
+
+    is_first: threading.Event = field(default_factory=threading.Event)
+    has_begun: bool = False  # Its turn has: whoever still waits for others is passed over by nobody.
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,32 +26,33 @@ class _Lines:
 
     process: int
     guard: threading.Lock = field(default_factory=threading.Lock)
-    places: dict[str, deque[threading.Event]] = field(default_factory=dict)  # by line; each is set when it is first
+    places: dict[str, deque[Place]] = field(default_factory=dict)  # by line
 
-    def join(self, line: str) -> threading.Event:
+    def join(self, line: str) -> Place:
         """Return a place at the end of the line."""
-        place = threading.Event()
+        place = Place()
         with self.guard:
             places = self.places.setdefault(line, deque())
             places.append(place)
-            places[0].set()
+            places[0].is_first.set()
         return place
 
-    def leave(self, line: str, place: threading.Event) -> None:
+    def leave(self, line: str, place: Place) -> None:
         """Take a place out of the line, wherever it is in it."""
         with self.guard:
             places = self.places.get(line, deque())
             if place in places:
                 places.remove(place)
             if places:
-                places[0].set()
+                places[0].is_first.set()
             else:
                 self.places.pop(line, None)
 
-    def first(self, line: str) -> threading.Event | None:
-        """Return the place that is first; None: nobody is in the line."""
+    def holder(self, line: str) -> Place | None:
+        """Return the place whose turn has begun; None: there is none."""
         with self.guard:
-            return next(iter(self.places.get(line, ())), None)
+            first = next(iter(self.places.get(line, ())), None)
+        return first if first is not None and first.has_begun else None
 
 
 class ThreadLines:
@@ -54,15 +63,15 @@ class ThreadLines:
         self._lines = _Lines(os.getpid())
 
     @contextmanager
-    def turn(self, line: str, patience: Patience) -> Iterator[bool]:
-        """Enter when it is this thread's turn, or when patience is over (False)."""
+    def turn(self, line: str, patience: Patience) -> Iterator[Place | None]:
+        """Enter when the thread is the first in the line, or when patience is over (None)."""
         lines = self._of_this_process()
         place = lines.join(line)
         try:
-            has_turn = _wait_for_turn(lines, line, place, patience)
-            if not has_turn:
+            is_first = _wait_for_turn(lines, line, place, patience)
+            if not is_first:
                 lines.leave(line, place)
-            yield has_turn
+            yield place if is_first else None
         finally:
             lines.leave(line, place)
 
@@ -72,16 +81,17 @@ class ThreadLines:
         return self._lines
 
 
-def _wait_for_turn(lines: _Lines, line: str, place: threading.Event, patience: Patience) -> bool:
-    """Wait by the threads' own means, which are woken at once; `patience` counts what was waited in vain."""
-    left_s = patience.left_s()
-    while not place.is_set():
-        first, limit_s = lines.first(line), min(left_s, patience.turn_s_max)
-        if place.wait(limit_s):
+def _wait_for_turn(lines: _Lines, line: str, place: Place, patience: Patience) -> bool:
+    """Wait by the threads' own means, which are woken at once; time is counted by what was waited in vain."""
+    left_s, passed_over = patience.left_s(), 0
+    while not place.is_first.is_set():
+        holder, limit_s = lines.holder(line), min(left_s, patience.turn_s_max)
+        if place.is_first.wait(limit_s):
             break
         left_s -= limit_s
-        if left_s <= 0:
+        if holder is not None and holder is lines.holder(line):
+            lines.leave(line, holder)
+            passed_over += 1
+        if left_s <= 0 or passed_over == PASSED_OVER_MAX:
             return False
-        if first is not None and first is lines.first(line):
-            lines.leave(line, first)
     return True

@@ -35,7 +35,7 @@ def turn_of_process(folder: Path, patience: Patience) -> Iterator[bool]:
     try:
         has_turn = wait_for_turn(ticket, patience)
         if not has_turn:
-            ticket.give_back()  # Nobody is to wait for one who does not wait for others.
+            ticket.give_back()
         yield has_turn
     finally:
         ticket.give_back()
@@ -78,7 +78,8 @@ class _Ticket:
 def _draw(folder: Path, patience: Patience) -> _Ticket:
     with _door(folder, patience):
         number = max((int(name[:_DIGITS]) for name in _tickets(folder)), default=0) + 1
-        name = f"{number:0{_DIGITS}}-{new_id()}"  # Nobody's name is used again: a late one would remove another's file.
+        # Nobody's name is used again: who was passed over would remove the file of another.
+        name = f"{number:0{_DIGITS}}-{new_id()}"
         descriptor = _opened(folder / name, os.O_CREAT | os.O_EXCL)
         ticket = _Ticket(folder, name, descriptor, patience, os.getpid())
         try:
@@ -90,7 +91,7 @@ def _draw(folder: Path, patience: Patience) -> _Ticket:
 
 
 def _tickets(folder: Path) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if name[:_DIGITS].isdecimal())
+    return sorted(name for name in os.listdir(folder) if name[:_DIGITS].isdecimal())  # noqa: PTH208  # No path for each.
 
 
 def _is_held(path: Path) -> bool:

@@ -35,8 +35,8 @@ _held = _Held()
 class Turns:
     """Lets each attempt of a call wait for its turn, as long as there is patience left.
 
-    A call within a call of the same thread, on the same table, does not wait for the outer one, which waits for it. What
-    a turnstile raises is logged, and the attempt goes on: the pin keeps the table right.
+    A call within a call of the same thread, on the same table, does not wait for the outer one, which waits for it.
+    What a turnstile raises is logged, and the attempt goes on: the pin keeps the table right.
     """
 
     def __init__(self, turnstile: Turnstile, line: str | None, wait_s_max: float, clock: Clock) -> None:
