@@ -484,8 +484,8 @@ SABOTAGES: Final = (
     _one(
         "a late turn takes another's ticket out of the line",
         "commit/turnstile/tickets",
-        'name = f"{number:0{_DIGITS}}-{new_id()}"',
-        'name = f"{number:0{_DIGITS}}"',
+        'name = f"{number:0{_DIGITS}}-{ticket.name}"',
+        'name = f"{number:0{_DIGITS}}-"',
         "tests/unit/test_turnstile_tickets.py",
     ),
     _one(

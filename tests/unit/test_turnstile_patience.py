@@ -49,7 +49,7 @@ def test_a_turn_begins_soon_after_the_one_before_has_ended(turn_s: float) -> Non
     clock = ManualClock()
 
     assert _wait(_Line(clock, {"before": turn_s}))
-    assert turn_s <= clock.seconds <= turn_s * 1.035
+    assert turn_s <= clock.seconds <= turn_s * 1.031 + 0.0005
 
 
 def test_the_end_of_a_long_line_comes_as_soon_and_looks_seldom() -> None:
@@ -57,7 +57,7 @@ def test_the_end_of_a_long_line_comes_as_soon_and_looks_seldom() -> None:
     clock = ManualClock()
 
     assert _wait(_Line(clock, {f"{n:02}": 0.01 * (n + 1) for n in range(63)}))
-    assert 0.63 <= clock.seconds <= 0.631
+    assert 0.63 <= clock.seconds <= 0.632
     assert len([wait for wait in clock.waits if wait > 0.001]) < 63
     assert pause_s(63, 0.005) == 0.1
 
@@ -80,7 +80,7 @@ def test_after_two_long_turns_there_is_no_use_in_waiting() -> None:
 
     assert not _wait(line, wait_s_max=30.0)
     assert [name for name, _ in line.passed_over] == ["first", "second"]
-    assert clock.seconds == pytest.approx(2.0, abs=0.05)
+    assert clock.seconds == pytest.approx(2.0, abs=0.1)
 
 
 def test_a_line_that_moves_is_waited_for() -> None:
@@ -115,7 +115,7 @@ def test_those_who_have_died_are_passed_over_at_once() -> None:
     names = [f"{n:02}" for n in range(16)]
 
     assert _wait(_Line(clock, dict.fromkeys(names, 60.0), dead=frozenset(names)))
-    assert clock.seconds < 0.1
+    assert clock.seconds < 0.15
 
 
 def test_one_who_cannot_be_passed_over_is_waited_for_no_longer() -> None:

@@ -120,10 +120,11 @@ def test_a_door_that_stays_shut_makes_nobody_wait_for_long(tmp_path: Path) -> No
     with (tmp_path / "door").open("w") as door:
         assert filelock.lock_descriptor(door.fileno(), blocking=False)
 
-        with pytest.raises(TimeoutError), turn_of_process(tmp_path, patient(clock)):
+        with pytest.raises(TimeoutError), turn_of_process(tmp_path, Patience.of(S_MAX, 1.0, clock)):
             pytest.fail("the door was passed")
 
-    assert clock.seconds < 0.5
+    assert clock.seconds == pytest.approx(1.0, abs=0.02)
+    assert [path.name for path in tmp_path.iterdir()] == ["door"]
 
 
 def test_a_turn_that_ends_in_an_error_has_ended(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from seriatim.system import Clock
 
-_SHORTEST_S: Final = 0.0003  # A commit takes thirty times that, at least: its successor has not long to wait.
-_SHARE: Final = 0.02  # Of a longer turn, that much may be lost before the next one begins.
-_FURTHER_BACK_S: Final = 0.003  # For each who is between: nobody commits faster than that.
+_SHORTEST_S: Final = 0.0005  # A commit takes twenty times that, at least: its successor has not long to wait.
+_SHARE: Final = 0.03  # Of a longer turn, that much may be lost before the next one begins.
+_FURTHER_BACK_S: Final = 0.004  # For each who is between: nobody commits that fast.
 _LONGEST_S: Final = 0.1
 PASSED_OVER_MAX: Final = 2
 _CHECK_S: Final = 0.025  # Between two looks whether those ahead live, for each of them.

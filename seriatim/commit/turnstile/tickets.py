@@ -19,8 +19,8 @@ from seriatim.system import new_id
 
 _DIGITS: Final = 12
 _DOOR: Final = "door"
-_DOOR_S_MAX: Final = 0.25  # Whoever is at the door is through in 50 microseconds, unless it was stopped there.
-_DOOR_PAUSE_S: Final = 0.0003
+_DOOR_PAUSE_S: Final = 0.0005  # Whoever is in it is through in a tenth of that, unless it was stopped there.
+_DOOR_PAUSE_S_MAX: Final = 0.01
 
 
 @contextmanager
@@ -48,20 +48,21 @@ class _Ticket:
     folder: Path
     name: str
     descriptor: int | None  # holds the file's lock; None: given back
-    patience: Patience
     process: int
+    seen: Sequence[str] = ()
 
     def ahead(self) -> Sequence[str]:
-        return [name for name in _tickets(self.folder) if name < self.name]
+        if not self.seen or not (self.folder / self.seen[0]).exists():  # One look at one file is what most looks cost.
+            self.seen = [name for name in _tickets(self.folder) if name < self.name]
+        return self.seen
 
     def pass_over(self, name: str) -> None:
         with suppress(OSError):
             (self.folder / name).unlink()
 
     def pass_over_dead(self, names: Sequence[str]) -> None:
-        # Tickets are drawn behind the door, so that one which is not locked yet is not taken for a dead one.
-        with suppress(OSError), _door(self.folder, self.patience):
-            for name in names:
+        for name in names:
+            with suppress(OSError):
                 if not _is_held(self.folder / name):
                     self.pass_over(name)
 
@@ -76,22 +77,29 @@ class _Ticket:
 
 
 def _draw(folder: Path, patience: Patience) -> _Ticket:
-    with _door(folder, patience):
-        number = max((int(name[:_DIGITS]) for name in _tickets(folder)), default=0) + 1
-        # Nobody's name is used again: who was passed over would remove the file of another.
-        name = f"{number:0{_DIGITS}}-{new_id()}"
-        descriptor = _opened(folder / name, os.O_CREAT | os.O_EXCL)
-        ticket = _Ticket(folder, name, descriptor, patience, os.getpid())
-        try:
-            _lock(descriptor)
-        except BaseException:
-            ticket.give_back()
-            raise
+    """Return a ticket with the next number; it is locked before it has one, or it would be taken for a dead one's."""
+    # Nobody's name is used again: who was passed over would remove the file of another.
+    ticket = _Ticket(folder, new_id(), None, os.getpid())
+    ticket.descriptor = _opened(folder / ticket.name, os.O_CREAT | os.O_EXCL)
+    try:
+        _lock(ticket.descriptor)
+        with _door(folder, patience):
+            number = max((int(name[:_DIGITS]) for name in _tickets(folder)), default=0) + 1
+            name = f"{number:0{_DIGITS}}-{ticket.name}"
+            (folder / ticket.name).rename(folder / name)
+            ticket.name = name
+    except BaseException:
+        ticket.give_back()
+        raise
     return ticket
 
 
 def _tickets(folder: Path) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if name[:_DIGITS].isdecimal())  # noqa: PTH208  # No path for each.
+    return sorted(name for name in os.listdir(folder) if _is_ticket(name))  # noqa: PTH208  # No path for each.
+
+
+def _is_ticket(name: str) -> bool:
+    return name[_DIGITS : _DIGITS + 1] == "-"
 
 
 def _is_held(path: Path) -> bool:
@@ -107,20 +115,22 @@ def _is_held(path: Path) -> bool:
 
 @contextmanager
 def _door(folder: Path, patience: Patience) -> Iterator[None]:
-    """Let one at a time draw a ticket, or look who is dead.
+    """Let one at a time draw a number.
 
     Raises:
-        TimeoutError: somebody is standing in the door.
+        TimeoutError: somebody has been standing in the door for as long as a turn may take.
     """
     from filelock import unlock_descriptor
 
     descriptor = _opened(folder / _DOOR, os.O_CREAT)
     try:
-        ends_s = patience.clock.monotonic_s() + min(_DOOR_S_MAX, patience.left_s())
+        clock, pause_s = patience.clock, _DOOR_PAUSE_S
+        ends_s = clock.monotonic_s() + min(patience.turn_s_max, patience.left_s())
         while not _lock(descriptor):
-            if patience.clock.monotonic_s() >= ends_s:
+            if clock.monotonic_s() >= ends_s:
                 raise TimeoutError(f"the lock of {_DOOR} could not be had")
-            patience.clock.wait_s(_DOOR_PAUSE_S)
+            clock.wait_s(pause_s)
+            pause_s = min(_DOOR_PAUSE_S_MAX, pause_s * 2)
         try:
             yield
         finally:
