@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 _ATTEMPT_S_MIN: Final = 0.001  # A clock may be too coarse to see an attempt.
-_EASING: Final = 0.5  # Of what a call's conflicts have doubled: they balance at one conflict per call.
+_EASING: Final = 0.8  # After each call: what its conflicts have doubled is balanced at one in three calls.
 _CROWD_MAX: Final = 64.0
 _TABLES_MAX: Final = 256
 
@@ -31,9 +31,9 @@ class Pace:
     def after(self, attempts: int) -> Pace:
         """Return the pace after a call of so many attempts.
 
-        Each conflict has doubled the call's pauses. The next call begins with what they had grown to, less a half: so
-        calls that meet one conflict each leave it as it is, calls that meet more spread out, and calls that meet none
-        close up.
+        Each conflict has doubled the call's pauses. The next call begins with what they had grown to, less a fifth: so
+        calls one in three of which meets a conflict leave it as it is, calls that meet more spread out, and calls that
+        meet none close up.
         """
         crowd = self.crowd * 2.0 ** min(attempts - 1, 30) * _EASING
         return replace(self, crowd=min(_CROWD_MAX, max(1.0, crowd)))
