@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seriatim.account import commit_with_retry, read_balance
     from seriatim.commit import (
         ANY_BASE,
+        NO_TURNSTILE,
         Append,
         Base,
         Change,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         Edit,
         Event,
         LedgerPolicy,
+        LocalTurnstile,
         NoChange,
         Observer,
         Partitions,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         RetryPolicy,
         Rewrite,
         Stream,
+        Turnstile,
         Upsert,
         Winner,
         Writer,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANY_BASE",
+    "NO_TURNSTILE",
     "Append",
     "Base",
     "Change",
@@ -49,6 +53,7 @@ __all__ = [
     "Edit",
     "Event",
     "LedgerPolicy",
+    "LocalTurnstile",
     "NoChange",
     "Observer",
     "Partitions",
@@ -57,6 +62,7 @@ __all__ = [
     "RetryPolicy",
     "Rewrite",
     "Stream",
+    "Turnstile",
     "Upsert",
     "Winner",
     "Writer",

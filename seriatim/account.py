@@ -31,6 +31,10 @@ from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.staging import stage
 from seriatim.commit.submission import submit
+from seriatim.commit.turnstile.chosen import default_turnstile
+from seriatim.commit.turnstile.lines import line_of
+from seriatim.commit.turnstile.port import NO_TURNSTILE
+from seriatim.commit.turnstile.turns import Turns
 from seriatim.commit.writer import Writer
 from seriatim.errors import BalanceError, DuplicateKeyError, RowNotFoundError
 from seriatim.system import SystemClock
@@ -66,22 +70,26 @@ def commit_with_retry(
     if max_retries < 1:
         raise ValueError(f"max_retries must be at least 1, not {max_retries}")
     attempts: Attempts[int] = Attempts(catalog, identifier)
+    # A hook may wait for the very writer that would wait for this one's turn to end.
+    turnstile = default_turnstile() if before_commit is None else NO_TURNSTILE
+    turns = Turns(turnstile, line_of(catalog, identifier), turnstile.wait_s_max, SystemClock())
     for attempt in range(max_retries):
-        table = attempts.load()
-        if attempts.landed:
-            return attempts.landed.result
-        with attempts.shield():
-            if attempts.pin is not None:
-                mirrors.require_none(attempts.name, table.metadata, MAIN_BRANCH)
-            files = _files(table)
-            row = _row(table, attempts.name, files)
-        balance = _balance(row, attempts.name)
-        new = mutate(balance)
-        changed = _with_balance(row, new, attempts.name)
-        if before_commit is not None:
-            before_commit(attempt)
-        with attempts.shield():
-            has_landed = _submit(attempts, table, files, changed, balance, new)
+        with turns.turn():
+            table = attempts.load()
+            if attempts.landed:
+                return attempts.landed.result
+            with attempts.shield():
+                if attempts.pin is not None:
+                    mirrors.require_none(attempts.name, table.metadata, MAIN_BRANCH)
+                files = _files(table)
+                row = _row(table, attempts.name, files)
+            balance = _balance(row, attempts.name)
+            new = mutate(balance)
+            changed = _with_balance(row, new, attempts.name)
+            if before_commit is not None:
+                before_commit(attempt)
+            with attempts.shield():
+                has_landed = _submit(attempts, table, files, changed, balance, new)
         if has_landed:
             return new
     if attempts.is_open:

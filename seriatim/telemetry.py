@@ -25,7 +25,7 @@ class MetricsObserver:
         self._commits = meter.create_counter("seriatim.commits", description="Calls whose change landed.")
         self._failures = meter.create_counter("seriatim.failures", description="Calls that ended in an error.")
         self._wasted = meter.create_histogram("seriatim.wasted", unit="s", description="Time spent on a lost attempt.")
-        self._waited = meter.create_histogram("seriatim.waited", unit="s", description="Pauses of one call, in all.")
+        self._waited = meter.create_histogram("seriatim.waited", unit="s", description="Waiting of one call, in all.")
 
     def notify(self, event: Event) -> None:
         """Count the event."""

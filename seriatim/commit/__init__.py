@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from seriatim.commit.receipt import Conflict, Receipt, Winner
     from seriatim.commit.retention import RetentionPolicy
     from seriatim.commit.streams import Stream
+    from seriatim.commit.turnstile.local import LocalTurnstile
+    from seriatim.commit.turnstile.port import NO_TURNSTILE, Turnstile
     from seriatim.commit.writer import Writer
 else:
     __getattr__, __dir__ = exports(
@@ -37,6 +39,8 @@ else:
             "Edit": "change",
             "Event": "observe",
             "LedgerPolicy": "ledger_policy",
+            "LocalTurnstile": "turnstile.local",
+            "NO_TURNSTILE": "turnstile.port",
             "NoChange": "change",
             "Observer": "observe",
             "Partitions": "partitions",
@@ -45,6 +49,7 @@ else:
             "RetryPolicy": "policy",
             "Rewrite": "change",
             "Stream": "streams",
+            "Turnstile": "turnstile.port",
             "Upsert": "change",
             "Winner": "receipt",
             "Writer": "writer",
@@ -55,6 +60,7 @@ else:
 
 __all__ = [
     "ANY_BASE",
+    "NO_TURNSTILE",
     "Append",
     "Base",
     "Change",
@@ -64,6 +70,7 @@ __all__ = [
     "Edit",
     "Event",
     "LedgerPolicy",
+    "LocalTurnstile",
     "NoChange",
     "Observer",
     "Partitions",
@@ -72,6 +79,7 @@ __all__ = [
     "RetryPolicy",
     "Rewrite",
     "Stream",
+    "Turnstile",
     "Upsert",
     "Winner",
     "Writer",

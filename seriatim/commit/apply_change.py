@@ -19,6 +19,7 @@ from seriatim.commit.prepare import Compute, Preparation
 from seriatim.commit.receipt import Receipt
 from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.streams import Stream
+from seriatim.commit.turnstile.port import Turnstile
 from seriatim.commit.writer import Writer
 from seriatim.system import Clock
 
@@ -41,6 +42,7 @@ def apply(  # noqa: PLR0913  # Options, by name.
     observer: Observer | None = None,
     clock: Clock | None = None,
     chance: random.Random | None = None,
+    turnstile: Turnstile | None = None,
 ) -> Receipt:
     """Commit `change(base)` on the base it read, exactly once; compute it anew when what it read may have changed.
 
@@ -53,6 +55,9 @@ def apply(  # noqa: PLR0913  # Options, by name.
     limit, and a step of a stream, applied in order. `base.pending` holds the operation ids of those that are left
     (`Partitions.left` gives the keys). Other ids are remembered for the window of the `ledger` policy; `issued_at_ms`
     says when the operations were issued, so that one that is older than the memory is refused rather than done twice.
+
+    Calls on one machine take turns (`LocalTurnstile`), unless the variable SERIATIM_TURNSTILE is `off`: that saves
+    attempts, and nothing else depends on it. `turnstile=NO_TURNSTILE` lets this one go at once.
 
     With `expected_base`, a snapshot id or None for a branch without one, the change lands on that base or not at all.
 
@@ -69,6 +74,8 @@ def apply(  # noqa: PLR0913  # Options, by name.
             written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
-    settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
+    settings = Settings.of(
+        names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance, turnstile
+    )
     call = Call(catalog, identifier, settings)
     return call.run(Preparation(change, call.attempts, settings))

@@ -22,10 +22,15 @@ from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent, Unbreakable
 from seriatim.commit.outcome import Outcome
+from seriatim.commit.pace import PACES
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
 from seriatim.commit.receipt import Conflict, Receipt
 from seriatim.commit.retention import RetentionPolicy
+from seriatim.commit.turnstile.chosen import default_turnstile
+from seriatim.commit.turnstile.lines import line_of
+from seriatim.commit.turnstile.port import Turnstile
+from seriatim.commit.turnstile.turns import Turns
 from seriatim.commit.winner import winner_between
 from seriatim.commit.writer import Writer
 from seriatim.errors import ConflictError, TableReplacedError
@@ -55,6 +60,7 @@ class Settings:
     observer: Observer
     clock: Clock
     chance: random.Random
+    turnstile: Turnstile
 
     @classmethod
     def of(
@@ -69,6 +75,7 @@ class Settings:
         observer: Observer | None,
         clock: Clock | None,
         chance: random.Random | None,
+        turnstile: Turnstile | None = None,
     ) -> Settings:
         """Put the defaults for what the caller did not give."""
         return cls(
@@ -82,6 +89,7 @@ class Settings:
             observer=Unbreakable(observer or Silent()),
             clock=clock or SystemClock(),
             chance=chance or new_random(),
+            turnstile=turnstile or default_turnstile(),
         )
 
     @property
@@ -135,7 +143,10 @@ class Call:
         self.attempts: Attempts[_Done] = Attempts(catalog, identifier, settings.branch, looked_up=self._looked_up)
         self._settings, self._notify, self._name = settings, settings.observer.notify, self.attempts.name
         self._conflicts: list[Conflict] = []
-        self._waited_s = 0.0
+        line = line_of(catalog, identifier)
+        self._line = line or self._name
+        self._turns = Turns(settings.turnstile, line, settings.policy.total_s_max, settings.clock)
+        self._paused_s = 0.0
         self._table_uuid: UUID | None = None  # None: nothing was read yet
 
     @property
@@ -160,17 +171,20 @@ class Call:
     def _loop(self, work: Work) -> Receipt:
         policy, clock = self._settings.policy, self._settings.clock
         begun_s = clock.monotonic_s()
+        before = PACES.at(self._line)
         for number in range(1, policy.attempts_max + 1):
-            with self.attempts.shield():
+            with self._turns.turn(), self.attempts.shield():
                 receipt = self._attempt(work, number)
+            seen = before.measured(number, self._turns.taken_s)
+            PACES.note(self._line, seen.after(number))
             if receipt is not None:
                 return receipt
-            wait_s = policy.wait_s(number, self._settings.chance)
+            wait_s = policy.wait_s(number, self._settings.chance, seen)
             is_late = clock.monotonic_s() + wait_s - begun_s > policy.total_s_max
             if is_late or number == policy.attempts_max or self._settings.expected_base is not ANY_BASE:
                 break
             clock.wait_s(wait_s)
-            self._waited_s += wait_s
+            self._paused_s += wait_s
         raise self.attempts.verdict()
 
     def _attempt(self, work: Work, number: int) -> Receipt | None:
@@ -294,7 +308,8 @@ class Call:
             rows_removed=removed,
             files_added=_total(staged, "added-data-files"),
             files_removed=_total(staged, "deleted-data-files"),
-            waited_s=self._waited_s,
+            waited_s=self._paused_s + self._turns.queued_s,
+            queued_s=self._turns.queued_s,
         )
 
 

@@ -28,6 +28,7 @@ from seriatim.commit.retention import RetentionPolicy
 from seriatim.commit.staging import Staged
 from seriatim.commit.streams import Stream
 from seriatim.commit.submission import submit
+from seriatim.commit.turnstile.port import Turnstile
 from seriatim.commit.writer import Writer
 from seriatim.system import Clock
 
@@ -50,6 +51,7 @@ def pinned(  # noqa: PLR0913  # Options, by name.
     observer: Observer | None = None,
     clock: Clock | None = None,
     chance: random.Random | None = None,
+    turnstile: Turnstile | None = None,
 ) -> Receipt:
     """Let `fn(table)` read and commit as it likes, and land all that it committed at once, on the base it saw.
 
@@ -64,7 +66,9 @@ def pinned(  # noqa: PLR0913  # Options, by name.
             and nothing is written.
     """
     names = Names.of(operation_ids, partitions, stream, issued_at_ms)
-    settings = Settings.of(names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance)
+    settings = Settings.of(
+        names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance, turnstile
+    )
     call = Call(catalog, identifier, settings)
     return call.run(_PinnedWork(fn, call.attempts.name, settings))
 

@@ -55,7 +55,8 @@ class Receipt:
     files_added: int = 0
     files_removed: int = 0
     rebases: int = 0
-    waited_s: float = 0.0
+    waited_s: float = 0.0  # for turns, and in pauses after conflicts
+    queued_s: float = 0.0  # of these: for turns
     took_s: float = 0.0  # the whole call, waiting included
 
     @property

@@ -27,6 +27,7 @@ def receipt_metadata(receipt: Receipt) -> dict[str, dg.MetadataValue[Any]]:
         "rows_changed": dg.MetadataValue.int(receipt.rows_written),
         "rows_removed": dg.MetadataValue.int(receipt.rows_removed),
         "waited_ms": dg.MetadataValue.int(round(receipt.waited_s * 1000)),
+        "queued_ms": dg.MetadataValue.int(round(receipt.queued_s * 1000)),
         "wasted_ms": dg.MetadataValue.int(round(receipt.wasted_s * 1000)),
         "took_ms": dg.MetadataValue.int(round(receipt.took_s * 1000)),
         **_applied_before(receipt, receipt.operation_ids),

@@ -95,7 +95,7 @@ def test_waits_between_attempts_are_bounded_and_random(bank: Bank) -> None:
 def test_the_time_of_a_call_is_bounded(bank: Bank) -> None:
     """P6: no further attempt begins when the time is up, though attempts are left."""
     clock = ManualClock()
-    policy = RetryPolicy(attempts_max=100, total_s_max=5.0)
+    policy = RetryPolicy(attempts_max=100, total_s_max=5.0, wait_s_first=0.05)
 
     def slow_rival() -> None:
         bank.deposit(1)

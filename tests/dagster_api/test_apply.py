@@ -52,6 +52,7 @@ def test_what_landed_is_told(catalog: IcebergCatalog) -> None:
     assert (metadata["rows_changed"], metadata["rows_removed"], metadata["dagster/row_count"]) == (1, 1, 3)
     assert metadata["total_bal"] == 610
     assert metadata["took_ms"] > 0
+    assert 0 <= metadata["queued_ms"] <= metadata["took_ms"]
     assert [column.name for column in metadata["dagster/column_schema"].columns] == ["id", "bal"]
 
 

@@ -1,6 +1,11 @@
-"""A clock that stands still until somebody waits."""
+"""Clocks: one that stands still until somebody waits, and one that tells that somebody does."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from seriatim.system import SystemClock
 
 
 class ManualClock:
@@ -19,3 +24,18 @@ class ManualClock:
     def wait_s(self, seconds: float) -> None:
         self.waits.append(seconds)
         self.seconds += seconds
+
+
+class WatchedClock(SystemClock):
+    """The machine's clock, which tells when somebody waits by it."""
+
+    def __init__(self, on_wait: Callable[[], None] | None = None) -> None:
+        self.waits = threading.Event()  # Set when somebody has begun to wait.
+        self._on_wait = on_wait
+
+    def wait_s(self, seconds: float) -> None:
+        if not self.waits.is_set():
+            self.waits.set()
+            if self._on_wait is not None:
+                self._on_wait()
+        super().wait_s(seconds)

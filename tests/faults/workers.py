@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import operator
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import pyarrow as pa
+
+from seriatim import Base, Rewrite, Turnstile, apply
 from solution import commit_with_retry
 from tests.faults.bank import Bank
 
@@ -46,3 +49,31 @@ def _deposit(path: Path, amounts: Sequence[int]) -> list[tuple[int, int]]:
         ]
     finally:
         bank.close()
+
+
+def deposit_in_turns(path: Path, *, processes: int, threads: int, each: int, turnstile: Turnstile) -> int:
+    """Add 1 to account 1, `each` times in each thread of each process; return how many attempts that took."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=spawn) as pool:
+        return sum(pool.map(_deposit_in_threads, *zip(*[(path, threads, each, turnstile)] * processes, strict=True)))
+
+
+def _deposit_in_threads(path: Path, threads: int, each: int, turnstile: Turnstile) -> int:
+    bank = Bank(path)
+
+    def work(_: int) -> int:
+        catalog = bank.connect()
+        calls = [apply(catalog, bank.identifier, _add_one, turnstile=turnstile) for _ in range(each)]
+        return sum(receipt.attempts for receipt in calls)
+
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            return sum(pool.map(work, range(threads)))
+    finally:
+        bank.close()
+
+
+def _add_one(base: Base) -> Rewrite:
+    rows = base.read(where="id == 1").to_pylist()
+    changed = [{**row, "bal": row["bal"] + 1} for row in rows]
+    return Rewrite(pa.Table.from_pylist(changed, schema=base.schema.as_arrow()), keys="id")

@@ -12,6 +12,7 @@ SEES_LEDGERS: Final = ("tests/contract/test_ledger_lookup.py", "tests/contract/t
 SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contract/test_serializable_changes.py")
 SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
 SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py", "tests/contract/test_writer_chain_manifests.py")
+SEES_TURNS: Final = ("tests/unit/test_turns.py", "tests/contract/test_turnstile.py")
 SEES_VERSIONS: Final = (
     "tests/mirror/test_overlaps.py",
     "tests/mirror/test_rollback.py",
@@ -450,5 +451,48 @@ SABOTAGES: Final = (
         "self.backlog.require_source(target.name_of(table), at, table.properties)",
         "pass",
         *SEES_VERSIONS,
+    ),
+    _one(
+        "nobody waits for a turn",
+        "commit/turnstile/patience",
+        "while ahead := place.ahead():",
+        "while ahead := ():",
+        "tests/unit/test_turnstile_patience.py",
+        *SEES_TURNS,
+    ),
+    _one(
+        "the dead are waited for",
+        "commit/turnstile/tickets",
+        "if not _is_held(self.folder / name):",
+        "if False:",
+        "tests/unit/test_turnstile_tickets.py",
+    ),
+    _one(
+        "a turnstile may swallow what an attempt raises",
+        "commit/turnstile/turns",
+        "_leave(stack)",
+        "pass",
+        *SEES_TURNS,
+    ),
+    _one(
+        "a call within a call waits for the outer one",
+        "commit/turnstile/turns",
+        "if self._line is None or left_s <= 0 or (os.getpid(), self._line) in _held.lines:",
+        "if self._line is None or left_s <= 0:",
+        *SEES_TURNS,
+    ),
+    _one(
+        "a late turn takes another's ticket out of the line",
+        "commit/turnstile/tickets",
+        'name = f"{number:0{_DIGITS}}-{ticket.name}"',
+        'name = f"{number:0{_DIGITS}}-"',
+        "tests/unit/test_turnstile_tickets.py",
+    ),
+    _one(
+        "who has a hook takes a turn all the same",
+        "account",
+        "turnstile = default_turnstile() if before_commit is None else NO_TURNSTILE",
+        "turnstile = default_turnstile()",
+        *SEES_TURNS,
     ),
 )

@@ -24,7 +24,7 @@ class _Written(ast.NodeVisitor):
         assert ast.unparse(node.test) == "TYPE_CHECKING"
         for each in node.body:
             assert isinstance(each, ast.ImportFrom)
-            module = (each.module or "").rpartition(".")[2]
+            module = (each.module or "").removeprefix(f"{self.module.__name__}.")
             self.typed |= {name.name: module for name in each.names}
         (call,) = (each.value for each in node.orelse if isinstance(each, ast.Assign))
         assert isinstance(call, ast.Call)

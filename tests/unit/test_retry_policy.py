@@ -7,6 +7,7 @@ import random
 import pytest
 
 from seriatim import RetryPolicy
+from seriatim.commit.pace import Pace
 
 
 class _Highest(random.Random):
@@ -24,6 +25,15 @@ def test_the_ceiling_doubles_up_to_the_bound() -> None:
 
 def test_a_late_attempt_waits_no_longer_than_the_bound() -> None:
     assert RetryPolicy(wait_s_first=0.5, wait_s_max=3.0).wait_s(10_000, _Highest()) == 3.0
+
+
+def test_without_a_first_wait_the_ceiling_is_as_long_as_attempts_take() -> None:
+    """An attempt takes 0.2 s, and the table has been crowded: the first retry is spread over four attempts' time."""
+    pace = Pace(attempt_s=0.2, crowd=4.0)
+
+    assert [RetryPolicy().wait_s(attempt, _Highest(), pace) for attempt in range(1, 5)] == [0.8, 1.6, 2.0, 2.0]
+    assert RetryPolicy(wait_s_first=0.5).wait_s(1, _Highest(), pace) == 0.5
+    assert RetryPolicy(wait_s_first=0.0).wait_s(1, _Highest(), pace) == 0.0
 
 
 def test_a_wait_lies_anywhere_below_the_ceiling() -> None:
