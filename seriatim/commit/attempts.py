@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -145,12 +144,11 @@ class Attempts(Generic[R]):
         self._lost = self._failure = None
         if self.pin is None:
             return self._submit_ungated(table, write)
-        io, recorder = table.io, RecordingFileIO(table.io, spares_existing=is_callers)
+        catalog, io, recorder = table.catalog, table.io, RecordingFileIO(table.io, spares_existing=is_callers)
         gate = Gate(table, recorder, self.pin, words or {}, is_callers=is_callers)
-        handle = copy(table)  # What was loaded stays as it was: the gate commits on that.
-        handle.catalog, handle.io = gate, recorder  # type: ignore[assignment]  # PyIceberg asks a catalog for no more
+        table.catalog, table.io = gate, recorder  # type: ignore[assignment]  # PyIceberg asks a catalog for no more
         try:
-            write(handle)
+            write(table)
         except Exception as err:  # Whatever it is, the table is asked what became of the commit.
             if not gate.is_submitted:
                 recorder.close()
@@ -160,6 +158,8 @@ class Attempts(Generic[R]):
                 self._failure = err
                 return False
             self._failure = gate.reported or err
+        finally:
+            table.catalog, table.io = catalog, io
         attempt = Attempt(
             self.pin, gate.staged, (*recorder.written, *staged_files), gate.reported, result, tag, is_named
         )
@@ -169,7 +169,7 @@ class Attempts(Generic[R]):
             return False
         if gate.is_landed:
             self.landed = attempt
-            self._settle(io, handle.metadata)
+            self._settle(io, table.metadata)
         return True
 
     @contextmanager

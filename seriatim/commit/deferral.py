@@ -60,8 +60,8 @@ class Deferral:
             metadata=update_table_metadata(table.metadata, updates), metadata_location=table.metadata_location
         )
 
-    def flush(self, branch: str) -> None:
-        """Commit everything at once.
+    def flush(self, loaded: Table, branch: str) -> None:
+        """Commit everything at once, to the table as it was loaded.
 
         Raises:
             InvalidChangeError: something was committed to another branch, or the branch was set to a snapshot that the
@@ -85,5 +85,5 @@ class Deferral:
                 f"written. Roll back by PyIceberg's manage_snapshots, on a table of your own."
             )
         if self.updates:
-            landed = self._catalog.commit_table(self._handle, self.requirements, self.updates)
-            private.delete_old_metadata(self._catalog, self._handle.io, self._base, landed.metadata)
+            landed = self._catalog.commit_table(loaded, self.requirements, self.updates)
+            private.delete_old_metadata(self._catalog, loaded.io, self._base, landed.metadata)

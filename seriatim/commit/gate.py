@@ -9,6 +9,7 @@ PyIceberg as an exception that it neither retries nor cleans up after.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from pyiceberg.io import FileIO
@@ -50,7 +51,7 @@ class Gate:
         metadata in its hands.
         """
         self._catalog = loaded.catalog
-        self._loaded, self._io = loaded, io
+        self._loaded, self._io = copy(loaded), io  # Whatever is written to the table meanwhile.
         self._sql = None if is_callers else sql_swap.swapping(loaded.catalog)
         self._pin = pin
         self._words = words
@@ -89,7 +90,7 @@ class Gate:
         self.staged = staged
         self.is_submitted = True
         try:
-            response = self._submit((*self._pin.requirements(), *others), updates)
+            response = self._submit(table, (*self._pin.requirements(), *others), updates)
         except Exception as err:
             self.reported = err
             raise GateError(f"the catalog raised {type(err).__name__}") from err
@@ -97,11 +98,11 @@ class Gate:
         return response
 
     def _submit(
-        self, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
         if self._sql is not None:
             return sql_swap.commit_table(self._sql, self._loaded, requirements, updates, self._io)
-        return self._catalog.commit_table(self._loaded, requirements, updates)
+        return self._catalog.commit_table(table, requirements, updates)
 
     def _describe(self, snapshot: Snapshot, number: int, count: int) -> None:
         if snapshot.summary is None:

@@ -113,5 +113,5 @@ class _PinnedWork:
                 submit(table, Staged(), self.settings.branch, now_ms)  # Something that the commit can be known by.
         finally:
             table.catalog = handle.catalog
-        deferral.flush(self.settings.branch)
+        deferral.flush(handle, self.settings.branch)
         handle.metadata = table.metadata

@@ -67,10 +67,10 @@ WRITES: dict[str, Callable[[Table], object]] = {
 class _CountingIO(RecordingFileIO):
     """Counts what is deleted through it."""
 
-    deleted = 0
+    deleted = 0  # but for the metadata file that the catalog, by our own swap, did not take
 
     def delete(self, location: object) -> None:
-        self.deleted += 1
+        self.deleted += not str(location).endswith(".metadata.json")
 
 
 @pytest.mark.parametrize("write", WRITES)

@@ -70,8 +70,8 @@ SABOTAGES: Final = (
     _one(
         "the table is not loaded anew",
         "commit/attempts",
-        "table = self._catalog.load_table(self._identifier)",
-        'table = self.__dict__.setdefault("_first", self._catalog.load_table(self._identifier))',
+        "table = self._loaded()",
+        'table = self.__dict__.setdefault("_first", self._loaded())',
         *SEES_CONFLICTS,
     ),
     _one(
