@@ -14,6 +14,7 @@ from seriatim.errors import ConflictError, InvalidChangeError, RowNotFoundError,
 from seriatim.version import VERSION
 from tests.contract.apply_support import Deposit, Told, call, opening
 from tests.faults.bank import Bank
+from tests.faults.clock import ManualClock
 
 
 def test_a_change_lands_on_the_base_it_read(bank: Bank) -> None:
@@ -91,6 +92,20 @@ def test_a_conflict_is_told_at_once_with_who_won(bank: Bank) -> None:
     assert (conflict.expected_snapshot_id, conflict.actual_snapshot_id) == (before, receipt.base_snapshot_id)
     assert isinstance(conflict.winner, Winner)
     assert (conflict.winner.run_id, conflict.winner.operation_ids) == ("rival-run", ("rival-operation",))
+
+
+def test_the_time_that_lost_attempts_took_is_told(bank: Bank) -> None:
+    """P9: of each by its conflict, of all by the receipt; not that of the attempt that landed, nor of the pauses."""
+    clock = ManualClock()
+
+    def rival() -> None:
+        clock.wait_s(2.0)
+        bank.deposit(5)
+
+    receipt = call(bank, Deposit(10, rival, rival, lambda: clock.wait_s(7.0)), clock=clock)
+
+    assert [conflict.wasted_s for conflict in receipt.conflicts] == pytest.approx([2.0, 2.0])
+    assert receipt.wasted_s == pytest.approx(4.0)
 
 
 def test_of_several_that_came_in_between_the_first_is_the_winner(bank: Bank) -> None:

@@ -119,6 +119,7 @@ BAD_NAMES: dict[str, Callable[[], dict[str, Any]]] = {
     "issued at a fraction": lambda: {"issued_at_ms": 1_796_007_129_349.5},
     "issued at a text": lambda: {"issued_at_ms": "2024-01-01"},
     "issued at microseconds": lambda: {"issued_at_ms": 1_796_007_129_349_506},
+    "issued in the year 10000": lambda: {"issued_at_ms": 253_402_300_800_000},
     "issued before 1970": lambda: {"issued_at_ms": -1},
     "a partition that is no UTF-8": lambda: {"partitions": Partitions("asset", ["\udce9"])},
     "a partition that is a number": lambda: {"partitions": Partitions("asset", [1])},  # type: ignore[list-item]

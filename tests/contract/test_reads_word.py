@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from pyiceberg import expressions as exp
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField
 
 from seriatim.commit import Base, Rewrite, pinned, summary
 from seriatim.commit.reads import Reads, decoded, encoded
@@ -58,6 +60,14 @@ def test_what_goes_beyond_the_bound_is_left_out_and_that_is_said() -> None:
     assert len(text) < 600
     assert decoded(text) == Reads((small,), is_cut=True)
     assert decoded(encoded([])) == Reads((), is_cut=False)
+
+
+def test_a_condition_that_has_no_form_is_left_out_and_not_those_after_it() -> None:
+    """A commit does not fail for what is said of it: what another PyIceberg may come to compare with counts as cut."""
+    nameless = EXP.EqualTo("id", 1).bind(Schema(NestedField(1, "id", LongType())))
+    small = EXP.EqualTo("id", 2)
+
+    assert decoded(encoded([nameless, small])) == Reads((small,), is_cut=True)
 
 
 @pytest.mark.parametrize(

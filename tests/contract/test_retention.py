@@ -235,6 +235,22 @@ def test_a_snapshot_with_statistics_can_go(bank: Bank, recent_max: int) -> None:
     assert metadata.partition_statistics == []
 
 
+def test_statistics_of_somebody_else_stay_though_an_older_commit_has_some_of_ours(bank: Bank) -> None:
+    """ANALYZE took the place of our registration; that a tagged commit kept its own makes this one none of ours."""
+    always = LedgerPolicy(recent_max=0)
+    note(bank, "first", ledger=always)
+    (held,) = note(bank, "held", ledger=always).snapshot_ids
+    commit(bank, set_ref("held", held, "tag"))
+    (analyzed,) = note(bank, "analyzed", ledger=always).snapshot_ids
+    commit(bank, _column_statistics(analyzed))
+
+    (head,) = note(bank, "next", ledger=always).snapshot_ids
+
+    registered = {one.snapshot_id: one.statistics_path for one in bank.table().metadata.statistics}
+    assert registered.keys() == {held, analyzed, head}
+    assert registered[analyzed] == "file:///s"
+
+
 def _column_statistics(snapshot_id: int) -> SetStatisticsUpdate:
     fields = {"snapshot-id": snapshot_id, "statistics-path": "file:///s", "file-size-in-bytes": 1}
     file = StatisticsFile(**{**fields, "file-footer-size-in-bytes": 1, "blob-metadata": []})

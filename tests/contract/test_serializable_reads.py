@@ -151,6 +151,7 @@ HARMLESS: dict[str, Case] = {
     "adds a file beyond an empty read": Case("id == 77", insert(row(50), row(60))),
     "adds a file without a NULL": Case("region is null", insert(row(50), row(60))),
     "adds a file of NULLs": Case("region == 'north'", insert(row(None, region=None))),
+    "adds what starts with another prefix": Case("region like 'nor%'", insert(row(9, region="nose"))),
     "adds strings that start otherwise": Case("region == 'north'", insert(row(9, region="nort")), metrics=SHORT),
     "adds what fits only one of two conditions": Case("id < 9 and bal < 90", insert(row(9, 80), row(10, 80))),
     "adds below what was read": Case("not bal < 1000", insert(row(9, 999))),
@@ -236,6 +237,24 @@ def test_a_file_is_judged_by_the_partition_spec_that_it_was_written_with(
 
     assert (len(total.seen), receipt.rebases) == (calls, 2 - calls)
     check_serial(bank, total)
+
+
+@pytest.mark.parametrize("ids", [(1, 50), (50, 1)], ids=str)
+def test_each_of_the_commits_that_filled_an_empty_table_counts(empty_bank: Bank, ids: tuple[int, int]) -> None:
+    """Where there was no snapshot to read, all of them came afterwards, and none may be passed over."""
+
+    def rivals(bank: Bank) -> None:
+        for account_id in ids:
+            insert(row(account_id))(bank)
+
+    case = Case("id == 1", rivals, rows=())
+    total = Total(case.create(empty_bank), case.where, case.rival)
+
+    receipt = call(total.bank, total)
+
+    assert total.seen == [0, 100]
+    assert (receipt.attempts, receipt.rebases) == (2, 0)
+    assert total.bank.balances() == {1: 100, 50: 100, RESULT: 100}
 
 
 def check_serial(bank: Bank, total: Total) -> None:
