@@ -194,8 +194,9 @@ def updated_metadata(before: TableMetadata, updates: Iterable[TableUpdate], loca
     context, metadata = _TableMetadataUpdateContext(), before
     for update in updates:
         metadata = _apply_table_update(update, metadata, context)
-    metadata.spec().check_compatible(metadata.schema())
-    metadata.sort_order().check_compatible(metadata.schema())
+    for form in (metadata.spec(), metadata.sort_order()):
+        if hasattr(form, "check_compatible"):  # 0.10 does not check it.
+            form.check_compatible(metadata.schema())
     return _update_table_metadata_log(metadata, location, before.last_updated_ms)
 
 
