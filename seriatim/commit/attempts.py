@@ -165,7 +165,10 @@ class Attempts(Generic[R]):
         )
         if gate.is_submitted and not gate.is_landed:
             self._lost = attempt
-            self._open.append(attempt)
+            if isinstance(gate.reported, sql_swap.RefusedError):
+                self._bury(io, [attempt])
+            else:
+                self._open.append(attempt)
             return False
         if gate.is_landed:
             self.landed = attempt
@@ -257,7 +260,7 @@ class Attempts(Generic[R]):
         self._hidden += [attempt for attempt in found[Outcome.HIDDEN] if attempt.is_named]
         if found[Outcome.LANDED]:
             self.landed = found[Outcome.LANDED][-1]
-        self._remove_files_of(io, found[Outcome.DEAD])
+        self._bury(io, found.pop(Outcome.DEAD))
         self._tell(found)
         self._require_known([attempt for attempt in replaced if not attempt.is_refused], _REPLACED)
         self._require_known([attempt for attempt in found[Outcome.HIDDEN] if not attempt.is_named], _EXPIRED)
@@ -272,8 +275,9 @@ class Attempts(Generic[R]):
                 if self._looked_up is not None:
                     self._looked_up(attempt, outcome)
 
-    def _remove_files_of(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
+    def _bury(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
         """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""
+        self._tell({Outcome.DEAD: dead})
         kept = self._spared | self._held()
         residue.remove(io, dict.fromkeys(file for attempt in dead for file in attempt.files if file not in kept))
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
@@ -30,6 +31,10 @@ class BaseFiles:
         self.entries = LiveEntries(table.io)
         self._whole: dict[str, pa.Table] = {}
         self._bytes = 0
+
+    def manifests(self, snapshot_id: int | None) -> Sequence[ManifestFile]:
+        """Return the manifests of a snapshot (None: there is none)."""
+        return self.entries.manifests(None if snapshot_id is None else self._metadata.snapshot_by_id(snapshot_id))
 
     def holding(self, snapshot_id: int | None, condition: BooleanExpression) -> Sequence[FileScanTask]:
         """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""

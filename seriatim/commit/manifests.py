@@ -5,13 +5,16 @@ ones, together with what the commit adds: a manifest is taken in when it lists n
 anyway, so that n commits leave about log2(n) manifests, and an entry is written again about log2(n) times.
 
 Where the snapshot is one of a chain, files that a later one removes are listed apart from a larger number that stay:
-otherwise each removal would write all of those again.
+otherwise each removal would write all of those again. And where a removal writes a large manifest anew, the files that
+were listed near the removed one stay in one with what takes its place, and the others go into some of their own, so
+that the next removal reads and writes about the square root of all entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Final
 
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
@@ -20,6 +23,7 @@ from pyiceberg.table import TableProperties
 from seriatim.commit.live_entries import Listed, is_live
 
 _ENTRIES_MAX: Final = 10_000  # of one manifest that is written
+_NEAR_MIN: Final = 12
 _ANY_SPEC: Final = -1  # Of a removed file that does not say which it has.
 
 ReadEntries = Callable[[ManifestFile], Listed]
@@ -35,6 +39,7 @@ class Contents:
     deleted: list[ManifestEntry] = field(default_factory=list)
     apart: list[ManifestEntry] = field(default_factory=list)  # exist, too, and stay longer than the others
     bytes_before: int = 0  # of the manifests that are written anew in it, but for what is apart
+    near: int = _ENTRIES_MAX  # how many entries those of a manifest may be that a removal writes anew
 
     @property
     def live(self) -> int:
@@ -46,8 +51,19 @@ class Contents:
         pieces = max(1, -(-(self.live + len(self.deleted)) // _ENTRIES_MAX))
         for number in range(pieces):
             yield Contents(self.added[number::pieces], self.existing[number::pieces], self.deleted[number::pieces])
-        if self.apart:
-            yield from Contents(existing=self.apart).in_bounds()
+        for first in range(0, len(self.apart), self.near):
+            yield Contents(existing=self.apart[first : first + self.near])
+
+    def take_out(self, entries: Sequence[ManifestEntry], sought: Container[str]) -> None:
+        """Take in the entries of a manifest, those sought as deleted; of many, those far from them go apart."""
+        places = [number for number, entry in enumerate(entries) if entry.data_file.file_path in sought]
+        self.deleted.extend(entries[place] for place in places)
+        blocks = {place // self.near for place in places} if len(entries) > 2 * self.near else None
+        for number, entry in enumerate(entries):
+            if entry.data_file.file_path in sought:
+                continue
+            is_near = blocks is None or number // self.near in blocks
+            (self.existing if is_near else self.apart).append(entry)
 
     def set_apart(self, later: Container[str]) -> None:
         """Set apart what exists and is not removed later, if that is the larger part of what is listed."""
@@ -57,7 +73,7 @@ class Contents:
         if is_stable or len(staying) <= len(leaving) + len(self.added):
             return
         self.bytes_before = self.bytes_before * len(leaving) // len(self.existing)
-        self.existing, self.apart = leaving, staying
+        self.existing, self.apart = leaving, [*self.apart, *staying]
 
 
 @dataclass(slots=True)
@@ -82,12 +98,13 @@ def plan(
     later: Container[str] = (),
     spec_id: int,
     merges: bool = True,
+    splits: bool = True,
     target_bytes: int = TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT,
 ) -> Plan:
     """Plan those manifests of a snapshot that list files of one kind, on a parent with these `manifests`.
 
     What is `added` has the partition spec that it says, or else `spec_id`. `later` holds the paths of files that later
-    snapshots of the same chain remove.
+    snapshots of the same chain remove. `splits` says that a removal may split a large manifest.
 
     Raises:
         MissingFileError: a file that is removed is in none of the manifests.
@@ -97,12 +114,15 @@ def plan(
         result.written.setdefault(spec_id_of(file, spec_id), Contents()).added.append(file)
     merged = {spec_id, *result.written}
     live = [manifest for manifest in manifests if manifest.content == content and is_live(manifest)]
-    _take_out(result, live, read_entries, removed)
+    total = sum(_live_count(manifest) or 0 for manifest in live)
+    near = max(_NEAR_MIN, isqrt(total)) if splits else _ENTRIES_MAX
+    _take_out(result, live, read_entries, removed, near)
     if merges:
         for contents in result.written.values():
             contents.set_apart(later)
         for each in merged & result.written.keys():
-            _take_in(result, read_entries, each, target_bytes)
+            if not (result.written[each].deleted and total > 4 * near):  # The next removal would write it anew, too.
+                _take_in(result, read_entries, each, target_bytes)
     return result
 
 
@@ -121,7 +141,7 @@ def merging(properties: Mapping[str, str]) -> tuple[bool, int]:
 
 
 def _take_out(
-    result: Plan, live: Sequence[ManifestFile], read_entries: ReadEntries, removed: Sequence[DataFile]
+    result: Plan, live: Sequence[ManifestFile], read_entries: ReadEntries, removed: Sequence[DataFile], near: int
 ) -> None:
     """Write those manifests anew that list a removed file; newer ones are looked into first."""
     sought = {file.file_path for file in removed}
@@ -136,8 +156,8 @@ def _take_out(
         if listed.paths.isdisjoint(sought):
             continue
         contents = result.written.setdefault(manifest.partition_spec_id, Contents())
-        contents.deleted.extend(entry for entry in listed.entries if entry.data_file.file_path in sought)
-        contents.existing.extend(entry for entry in listed.entries if entry.data_file.file_path not in sought)
+        contents.near = near
+        contents.take_out(listed.entries, sought)
         contents.bytes_before += manifest.manifest_length
         sought -= listed.paths
         anew.add(manifest.manifest_path)

@@ -51,6 +51,7 @@ class _Chain:
         self._head = self._metadata.snapshot_by_name(branch)
         self._entries = entries or LiveEntries(table.io, remembered_max=None if len(steps) > 1 else REMEMBERED_MAX)
         self._manifests: Sequence[ManifestFile] = self._entries.manifests(self._head)
+        self._splits = len(steps) == 1  # A chain knows what it will remove later.
         self._later = Counter(file.file_path for step in steps for file in step.all_removed)
         self._files = ManifestFiles(table)
         self._number = self._metadata.next_sequence_number()
@@ -100,6 +101,7 @@ class _Chain:
             later=self._later,
             spec_id=self._metadata.default_spec_id,
             merges=merges,
+            splits=self._splits,
             target_bytes=target_bytes,
         )
 

@@ -19,6 +19,7 @@ from pyiceberg.io.pyarrow import (
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionKey
 from pyiceberg.schema import Schema
 from pyiceberg.table import TableProperties
 from pyiceberg.table.locations import load_location_provider
@@ -30,6 +31,7 @@ from seriatim.commit.arrow_schemas import arrow_schema
 
 _FIELD_ID: Final = b"PARQUET:field_id"
 _ROWS_FOR_THREADS: Final = 100_000
+_PARTITIONS_MAX: Final = 4
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -47,16 +49,23 @@ def read_plain(io: FileIO, columns: Schema, file: DataFile) -> pa.Table | None:
     return rows.select(wanted.names).cast(pa.schema([field.remove_metadata() for field in wanted]))
 
 
-def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> DataFile | None:
-    """Write rows that have the table's very schema to one file, as PyIceberg does; None: they take more than that.
+def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: str) -> list[DataFile] | None:
+    """Write rows that have the table's very schema, one file for each partition, as PyIceberg does.
 
-    More: partitions, several files, columns inside of columns, names that PyIceberg does not take as they are.
+    None: they take more than that: many partitions, which it writes side by side, several files for one, columns inside
+    of columns, or names that it does not take as they are.
     """
-    schema, properties = metadata.schema(), metadata.properties
-    if not _is_one_file(metadata, rows):
+    if not _is_plain(metadata, rows):
         return None
-    name = f"00000-0-{uuid.UUID(file_id)}.parquet"
-    location = load_location_provider(metadata.location, properties).new_data_location(name)
+    parts = [(None, rows)] if metadata.spec().is_unpartitioned() else private.partitions_of(metadata, rows)
+    if len(parts) > _PARTITIONS_MAX:
+        return None
+    return [_write(metadata, io, part, key, f"00000-{n}-{uuid.UUID(file_id)}") for n, (key, part) in enumerate(parts)]
+
+
+def _write(metadata: TableMetadata, io: FileIO, rows: pa.Table, key: PartitionKey | None, name: str) -> DataFile:
+    schema, properties = metadata.schema(), metadata.properties
+    location = load_location_provider(metadata.location, properties).new_data_location(f"{name}.parquet", key)
     limit = properties.get(TableProperties.PARQUET_ROW_GROUP_LIMIT, TableProperties.PARQUET_ROW_GROUP_LIMIT_DEFAULT)
     with io.new_output(location).create(overwrite=True) as stream:
         plain = rows.replace_schema_metadata(None)  # Not even an empty one, as PyIceberg has it.
@@ -72,7 +81,7 @@ def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
         content=DataFileContent.DATA,
         file_path=location,
         file_format=FileFormat.PARQUET,
-        partition=Record(),
+        partition=key.partition if key is not None else Record(),
         file_size_in_bytes=size,
         sort_order_id=None,
         spec_id=metadata.default_spec_id,
@@ -82,14 +91,13 @@ def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
     )
 
 
-def _is_one_file(metadata: TableMetadata, rows: pa.Table) -> bool:
+def _is_plain(metadata: TableMetadata, rows: pa.Table) -> bool:
     properties = metadata.properties
     target = properties.get(
         TableProperties.WRITE_TARGET_FILE_SIZE_BYTES, TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT
     )
     return (
-        metadata.spec().is_unpartitioned()
-        and properties.get("write.format.default", "parquet").lower() == "parquet"
+        properties.get("write.format.default", "parquet").lower() == "parquet"
         and rows.num_rows > 0
         and rows.nbytes <= int(target)
         and rows.schema.equals(arrow_schema(metadata.schema()), check_metadata=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from pyiceberg.expressions import AlwaysFalse, BooleanExpression
 from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 
 from seriatim.commit import mirrors, residue, summary
@@ -39,6 +40,7 @@ class Prepared:
     steps: tuple[Step, ...]
     reads: tuple[BooleanExpression, ...]  # what the computation read, and what its edits depend on
     sums: Mapping[str, int]  # what it says of the totals of columns
+    manifests: Sequence[ManifestFile]  # of the base `pin`
     staged: Staged = field(default_factory=Staged)
 
     @property
@@ -65,17 +67,18 @@ class Preparation(Generic[R]):
         """
         self._io = table.io
         files = BaseFiles(table)
+        manifests = files.manifests(pin.snapshot_id)
         mirrors.require_none(self._attempts.name, table.metadata, self._settings.branch)
         before = self._prepared
         found = Effect.STALE if before is None else self._effect(before, table, files, pin, pending)
         if before is not None and found is Effect.NONE:
-            prepared = replace(before, pin=pin)
+            prepared = replace(before, pin=pin, manifests=manifests)
         elif before is not None and found is Effect.REWRITTEN:
             self.drop()
-            prepared = self._staged(replace(before, pin=pin), table, files)
+            prepared = self._staged(replace(before, pin=pin, manifests=manifests), table, files)
         else:
             self.drop()
-            prepared = self._computed(table, files, pin, pending)
+            prepared = self._computed(table, files, manifests, pin, pending)
         self._prepared = prepared
         self._attempts.spare(prepared.staged.locations)
         if before is not None and before.pin != pin:
@@ -122,18 +125,21 @@ class Preparation(Generic[R]):
             files.entries,
             base_snapshot_id=before.pin.snapshot_id,
             head_snapshot_id=pin.snapshot_id,
+            base_manifests=before.manifests,
             reads=before.reads,
             replaced={file.file_path for file in before.staged.removed},
         )
 
-    def _computed(self, table: Table, files: BaseFiles, pin: Pin, pending: tuple[str, ...]) -> Prepared:
+    def _computed(
+        self, table: Table, files: BaseFiles, manifests: Sequence[ManifestFile], pin: Pin, pending: tuple[str, ...]
+    ) -> Prepared:
         base = Base(self._attempts.name, pin.snapshot_id, pending, table, files)
         change = self._compute(base)
         steps = steps_of(self._attempts.name, table.metadata, change)
         sums = sums_of(self._attempts.name, table.metadata, change)
         dependence = covering(steps)
         reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
-        return self._staged(Prepared(pin, pin, pending, steps, reads, sums), table, files)
+        return self._staged(Prepared(pin, pin, pending, steps, reads, sums, manifests), table, files)
 
     def _staged(self, prepared: Prepared, table: Table, files: BaseFiles) -> Prepared:
         """Return the change with its files written for the base that it is prepared for."""

@@ -28,6 +28,7 @@ from pyiceberg.io.pyarrow import (
     ArrowScan,
     _check_pyarrow_schema_compatible,
     _dataframe_to_data_files,
+    _determine_partitions,
     _get_parquet_writer_kwargs,
     schema_to_pyarrow,
 )
@@ -45,6 +46,7 @@ from pyiceberg.manifest import (
     PartitionFieldSummary,
     _inherit_from_manifest,
 )
+from pyiceberg.partitioning import PartitionKey
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
@@ -176,6 +178,12 @@ def write_files(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
     return _dataframe_to_data_files(table_metadata=metadata, df=rows, io=io, write_uuid=uuid.UUID(file_id))
 
 
+def partitions_of(metadata: TableMetadata, rows: pa.Table) -> list[tuple[PartitionKey, pa.Table]]:
+    """Return the rows by the partitions of the table's current spec."""
+    found = _determine_partitions(spec=metadata.spec(), schema=metadata.schema(), arrow_table=rows)
+    return [(each.partition_key, each.arrow_table_partition) for each in found]
+
+
 def parquet_options(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return how the table's properties want its Parquet files written, as the options of PyArrow's writer."""
     return {**_get_parquet_writer_kwargs(dict(properties)), "store_decimal_as_integer": True}
@@ -194,9 +202,9 @@ def updated_metadata(before: TableMetadata, updates: Iterable[TableUpdate], loca
     context, metadata = _TableMetadataUpdateContext(), before
     for update in updates:
         metadata = _apply_table_update(update, metadata, context)
-    for form in (metadata.spec(), metadata.sort_order()):
-        if hasattr(form, "check_compatible"):  # 0.10 does not check it.
-            form.check_compatible(metadata.schema())
+    if hasattr(metadata, "sort_order"):  # 0.10 makes no such check.
+        metadata.spec().check_compatible(metadata.schema())
+        metadata.sort_order().check_compatible(metadata.schema())
     return _update_table_metadata_log(metadata, location, before.last_updated_ms)
 
 

@@ -50,32 +50,42 @@ def effect(
     *,
     base_snapshot_id: int | None,
     head_snapshot_id: int | None,
+    base_manifests: Sequence[ManifestFile],
     reads: Sequence[BooleanExpression],
     replaced: Collection[str],
 ) -> Effect:
     """Tell what the commits from base to head mean for a change that read `reads` and replaces the files `replaced`.
 
-    Schema and partition specs must be what they were.
+    Schema and partition specs must be what they were. Where the history does not reach back to the base any more, the
+    head is compared with the base itself: rows in files that both have are the same, whatever was in between.
     """
     later = after(metadata, base_snapshot_id, head_snapshot_id)
-    if later is None or len(later) > _SNAPSHOTS_MAX:
-        return Effect.STALE
-    by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     pruning = Pruning(metadata, reads)
+    if later is None or len(later) > _SNAPSHOTS_MAX:
+        return _net_effect(pruning, entries, base_manifests, metadata.snapshot_by_id(head_snapshot_id or -1))
     result = Effect.NONE
-    before = by_id.get(base_snapshot_id) if base_snapshot_id is not None else None
+    before = base_manifests
     for snapshot in later:
-        difference = _difference(entries, before, snapshot)
+        now = entries.manifests(snapshot)
+        difference = _difference(entries, before, now)
         if snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE:
             if any(file.file_path in replaced or not _is_data(file) for file in difference.all):
                 result = Effect.REWRITTEN
         elif _may_touch(pruning, difference, entries, before):
             return Effect.STALE
-        before = snapshot
+        before = now
     return result
 
 
-def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, before: Snapshot | None) -> bool:
+def _net_effect(pruning: Pruning, entries: LiveEntries, base: Sequence[ManifestFile], head: Snapshot | None) -> Effect:
+    try:
+        is_touched = _may_touch(pruning, _difference(entries, base, entries.manifests(head)), entries, base)
+    except FileNotFoundError:  # Nothing of the base need be there any more.
+        return Effect.STALE
+    return Effect.STALE if is_touched else Effect.NONE
+
+
+def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, before: Sequence[ManifestFile]) -> bool:
     """Whether a file that came or went can hold a row that was read."""
     data = [file for file in difference.all if _is_data(file)]
     if any(pruning.may_hold(file) for file in data):
@@ -83,13 +93,13 @@ def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, 
     deletes = [file for file in difference.all if not _is_data(file)]
     if not deletes:
         return False
-    known = {file.file_path: file for file in [*data, *_files(entries, _manifests(entries, before))]}
+    known = {file.file_path: file for file in [*data, *_files(entries, before)]}
     targets = [known.get(referenced_file(file) or "") for file in deletes]
     return any(target is None or pruning.may_hold(target) for target in targets)
 
 
-def _difference(entries: LiveEntries, before: Snapshot | None, snapshot: Snapshot) -> _Difference:
-    old, new = _manifests(entries, before), _manifests(entries, snapshot)
+def _difference(entries: LiveEntries, before: Sequence[ManifestFile], now: Sequence[ManifestFile]) -> _Difference:
+    old, new = ({manifest.manifest_path: manifest for manifest in manifests} for manifests in (before, now))
     gone = {file.file_path: file for file in _files(entries, (old[path] for path in old.keys() - new.keys()))}
     come = {file.file_path: file for file in _files(entries, (new[path] for path in new.keys() - old.keys()))}
     return _Difference(
@@ -98,13 +108,8 @@ def _difference(entries: LiveEntries, before: Snapshot | None, snapshot: Snapsho
     )
 
 
-def _manifests(entries: LiveEntries, snapshot: Snapshot | None) -> dict[str, ManifestFile]:
-    return {manifest.manifest_path: manifest for manifest in entries.manifests(snapshot)}
-
-
-def _files(entries: LiveEntries, manifests: Iterable[ManifestFile] | dict[str, ManifestFile]) -> list[DataFile]:
-    listed = manifests.values() if isinstance(manifests, dict) else manifests
-    return [entry.data_file for each in listed for entry in entries.of(each).entries]
+def _files(entries: LiveEntries, manifests: Iterable[ManifestFile]) -> list[DataFile]:
+    return [entry.data_file for each in manifests for entry in entries.of(each).entries]
 
 
 def _is_data(file: DataFile) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic_core import from_json
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.serializers import Compressor, ToOutputFile
 from pyiceberg.table import CommitTableResponse, Table
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select, Update
 
 _STEPS: Final = ("commit_table", "load_table", "_update_and_stage_table", "_write_metadata", "_load_file_io")
+
+
+class RefusedError(CommitFailedException):
+    """Private: the database itself has said that the commit did not land, and it was asked once."""
 
 
 def swapping(catalog: Catalog) -> SqlCatalog | None:
@@ -80,7 +85,7 @@ def commit_table(
     """Commit as `catalog.commit_table` does, to a table that is as it was loaded, and write through `io`.
 
     Raises:
-        As `catalog.commit_table`.
+        As `catalog.commit_table`; RefusedError: it has not landed, and never will.
     """
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -92,7 +97,10 @@ def commit_table(
     if _swap(catalog, table, location):
         return CommitTableResponse(metadata=metadata, metadata_location=location)
     residue.remove(io, [location])  # It never was the table's, and nobody knows of it.
-    return SqlCatalog.commit_table(catalog, table, requirements, updates)
+    try:
+        return SqlCatalog.commit_table(catalog, table, requirements, updates)
+    except CommitFailedException as err:  # It comes of what was read, or of a swap that was rolled back.
+        raise RefusedError(str(err)) from err
 
 
 def _swap(catalog: SqlCatalog, table: Table, location: str) -> bool:

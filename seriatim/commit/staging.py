@@ -140,7 +140,7 @@ def write_rows(name: str, metadata: TableMetadata, io: FileIO, rows: Sequence[pa
     together = in_order(metadata, pa.concat_tables([each.cast(schema) for each in rows]))
     _require_partitions(name, metadata, together)
     made = write_plain(metadata, io, together, new_id())
-    files = [made] if made is not None else private.write_files(metadata, io, together, new_id())
+    files = made if made is not None else private.write_files(metadata, io, together, new_id())
     written = tuple(with_nan_counts(metadata, io, together, marked(metadata, files)))
     if (count := sum(file.record_count for file in written)) != together.num_rows:
         raise InvalidChangeError(

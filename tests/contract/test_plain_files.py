@@ -17,7 +17,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import BucketTransform, IdentityTransform, Transform
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -65,6 +65,9 @@ VALUES: Final[dict[PrimitiveType, Any]] = {
 EVERY_TYPE: Final = Schema(
     *(NestedField(number, f"c{number}", type_, required=number % 2 == 0) for number, type_ in enumerate(VALUES, 1))
 )
+
+
+TWO: Final = Schema(NestedField(1, "id", LongType()), NestedField(2, "bal", LongType()))
 
 
 def the_task(table: Table) -> FileScanTask:
@@ -210,9 +213,8 @@ def test_a_file_of_every_type_is_written_as_pyiceberg_writes_it(empty_bank: Bank
     table = empty_bank.create((), schema=EVERY_TYPE, properties=properties).table()
     rows, file_id = rows_of(EVERY_TYPE), new_id()
 
-    ours = write_plain(table.metadata, table.io, rows, file_id)
+    (ours,) = write_plain(table.metadata, table.io, rows, file_id) or []
 
-    assert ours is not None
     content = path_of(ours.file_path).read_bytes()
     (theirs,) = private.write_files(table.metadata, table.io, rows, file_id)
     assert ours.file_path == theirs.file_path
@@ -220,21 +222,40 @@ def test_a_file_of_every_type_is_written_as_pyiceberg_writes_it(empty_bank: Bank
     assert told(ours) == told(theirs)
 
 
+@pytest.mark.parametrize("transform", [IdentityTransform(), BucketTransform(4)])
+def test_a_file_for_each_partition_is_written_as_pyiceberg_writes_it(
+    empty_bank: Bank, transform: Transform[Any, Any]
+) -> None:
+    """The partition is in its path, and in what is said of it; a null is one, too."""
+    spec = PartitionSpec(PartitionField(1, 1000, transform, "part"))
+    table = empty_bank.create((), schema=TWO, spec=spec).table()
+    rows = pa.table({"id": pa.array([1, 2, None, 1], pa.int64()), "bal": pa.array([1, 2, 3, 4], pa.int64())})
+    rows, file_id = rows.cast(TWO.as_arrow()), new_id()
+
+    ours = write_plain(table.metadata, table.io, rows, file_id)
+
+    assert ours is not None
+    contents = {file.file_path: path_of(file.file_path).read_bytes() for file in ours}
+    theirs = list(private.write_files(table.metadata, table.io, rows, file_id))
+    assert {file.file_path: path_of(file.file_path).read_bytes() for file in theirs} == contents
+    assert [told(file) for file in ours] == [told(file) for file in theirs]
+    assert len(contents) >= 2
+
+
 PARTITIONED: Final = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
-TWO: Final = Schema(NestedField(1, "id", LongType()), NestedField(2, "bal", LongType()))
 TWO_ROWS: Final = [{"id": 1, "bal": 1}, {"id": 2, "bal": 2}]
 
 
 @pytest.mark.parametrize(
     ("spec", "properties", "schema", "given"),
     [
-        (PARTITIONED, {}, TWO, TWO_ROWS),
+        (PARTITIONED, {}, TWO, [{"id": number, "bal": number} for number in range(5)]),
         (UNPARTITIONED_PARTITION_SPEC, {"write.target-file-size-bytes": "20"}, TWO, TWO_ROWS),
         (UNPARTITIONED_PARTITION_SPEC, {}, TWO, []),
         (UNPARTITIONED_PARTITION_SPEC, {}, Schema(NestedField(1, "a b", LongType())), [{"a b": 1}]),
         (UNPARTITIONED_PARTITION_SPEC, {}, Schema(NestedField(1, "a", ListType(2, LongType()))), [{"a": [1]}]),
     ],
-    ids=["partitions", "several files", "no rows", "a name with a blank", "a list"],
+    ids=["many partitions", "several files", "no rows", "a name with a blank", "a list"],
 )
 def test_what_takes_more_is_left_to_pyiceberg(
     empty_bank: Bank, spec: PartitionSpec, properties: dict[str, str], schema: Schema, given: list[dict[str, Any]]

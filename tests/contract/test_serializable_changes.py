@@ -12,9 +12,10 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
-from seriatim.commit import Append, Base, Change, Delete, Rewrite, Upsert
+from seriatim.commit import Append, Base, Change, Delete, RetentionPolicy, Rewrite, Upsert
 from seriatim.commit.observe import Reapplied, Rebased
 from tests.contract.apply_support import Deposit, Told, call
+from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank, account_schema
 from tests.faults.catalog import REPORTS, Fault, Landing
 from tests.faults.delete_files import delete_equal, delete_positions
@@ -615,3 +616,46 @@ def test_a_branch_is_rebased_on_its_own_commits(empty_bank: Bank) -> None:
     assert bank.balances() == {**LEFT, 1: 105}
     rows = bank.table().scan().use_ref("audit").to_arrow().to_pylist()
     assert {one["id"]: one["bal"] for one in rows} == {**LEFT, 1: 132, 12: 1_201}
+
+
+def _forget(bank: Bank, account_id: int, *, times: int = 3) -> None:
+    """Deposit with a history of one snapshot, so that no earlier one is left."""
+    for _ in range(times):
+        call(bank, Deposit(5, account_id=account_id), retention=RetentionPolicy(snapshots_min=1))
+
+
+@pytest.mark.parametrize(("touched", "calls"), [(11, 1), (1, 2)])
+def test_a_base_that_was_expired_is_compared_with_the_head_itself(empty_bank: Bank, touched: int, calls: int) -> None:
+    """What both have is as it was, whatever was in between; the tag of the ledger holds the newest snapshot alone."""
+    bank = _two_files(empty_bank)
+    call(bank, Deposit(1, account_id=11))
+    base = bank.head()
+    deposit, told = Deposit(7, lambda: _forget(bank, touched)), Told()
+
+    receipt = call(bank, deposit, "it", observer=told)
+
+    assert base not in bank.snapshot_ids()
+    assert (len(deposit.bases), receipt.rebases) == (calls, 2 - calls)
+    assert bank.balances()[touched] == (1_100 + 1 + 15 if touched == 11 else 100 + 15 + 7)
+    assert bank.balances()[1] == 107 + (15 if touched == 1 else 0)
+    assert bank.inventory().missing == []
+
+
+def test_a_base_that_was_expired_and_removed_is_computed_from_no_more(empty_bank: Bank) -> None:
+    """Its manifests cannot be compared with anything."""
+    bank = _two_files(empty_bank)
+
+    def meanwhile() -> None:
+        head = bank.table().current_snapshot()
+        assert head is not None
+        manifests = [each.manifest_path for each in head.manifests(bank.table().io)]
+        _forget(bank, 11)
+        live = {each.manifest_path for each in bank.table().current_snapshot().manifests(bank.table().io)}  # type: ignore[union-attr]
+        for path in set(manifests) - live:
+            path_of(path).unlink()
+
+    deposit = Deposit(7, meanwhile)
+    call(bank, deposit, "it")
+
+    assert len(deposit.bases) == 2
+    assert (bank.balances()[1], bank.balances()[11]) == (107, 1_115)

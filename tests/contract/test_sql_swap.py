@@ -12,11 +12,11 @@ from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.update import AssertRefSnapshotId, SetPropertiesUpdate
 from sqlalchemy import event
 
-from seriatim.commit import pinned, sql_swap
+from seriatim.commit import RetentionPolicy, pinned, sql_swap
 from tests.contract.apply_support import Deposit, call
 from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank
-from tests.faults.catalog import Request
+from tests.faults.catalog import Fault, Landing, Request
 
 OWN_OF_EACH: Final = {"snapshot-id", "parent-snapshot-id", "current-snapshot-id", "timestamp-ms", "last-updated-ms"}
 
@@ -204,3 +204,31 @@ def test_what_a_caller_scribbles_on_the_loaded_metadata_does_not_land(bank: Bank
     pinned(connect(bank), bank.identifier, scribble, operation_ids=["it"])
 
     assert "scribbled" not in bank.table().properties
+
+
+@pytest.mark.parametrize("format_version", ["1", "2"])
+def test_what_the_database_refused_is_dead_though_no_history_tells(empty_bank: Bank, format_version: str) -> None:
+    """It needs no name by which the ledger would know it, and its files go."""
+    bank = empty_bank.create(file_per_row=True, properties={"format-version": format_version})
+
+    def meanwhile() -> None:
+        for _ in range(3):
+            call(bank, Deposit(5), retention=RetentionPolicy(snapshots_min=1))
+
+    receipt = call(bank, Deposit(7, meanwhile, meanwhile), catalog=connect(bank))
+
+    assert receipt.attempts == 3
+    assert bank.balances() == {1: 137, 2: 200, 3: 300}
+    assert bank.inventory().missing == []
+    told = {path.name for path in bank.path.rglob("*.parquet")}
+    assert len(told) == 3 + 6 + 1  # Each row, each deposit of the rival, and one of ours.
+
+
+def test_what_anybody_else_calls_a_conflict_is_no_proof(bank: Bank) -> None:
+    """Not even in the words that PyIceberg has for it."""
+    catalog = bank.connect().fail(Fault(CommitFailedException("so they say"), Landing.AT_ONCE))
+
+    call(bank, Deposit(7), catalog=catalog)
+
+    assert bank.balances()[1] == 107
+    assert bank.inventory().missing == []

@@ -21,7 +21,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField
 
 from seriatim.commit import Append, Change, Delete, NoChange, Rewrite
 from seriatim.errors import InvalidChangeError
-from tests.contract.apply_support import call
+from tests.contract.apply_support import Deposit, call
 from tests.contract.writer_checks import check_commit, check_inspection
 from tests.contract.writer_model import SCHEMA, SPECS, World, append, delete, drop_column, repartition, rewrite
 from tests.faults.avro_files import Status, Written, WrittenSnapshot, path_of
@@ -67,6 +67,25 @@ def test_manifests_stay_few_over_hundreds_of_appends(bank: Bank) -> None:
 
     assert max(counts) <= math.log2(300) + 2
     assert len(now(bank).head().live) == 301
+
+
+def test_a_large_manifest_is_split_by_the_first_removal(empty_bank: Bank) -> None:
+    """So that the next ones write about the square root of all entries anew, and not all of them."""
+    rows = [{"id": number, "bal": 0} for number in range(64)]
+    bank = empty_bank.create(rows, spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id")))
+    anew = []
+
+    for number in range(20):
+        call(bank, Deposit(1, account_id=number * 7 % 64))
+        head = now(bank).head()
+        anew.append([len(each.entries) for each in head.manifests if each.listed["added_snapshot_id"] == bank.head()])
+
+    assert len(anew[0]) > 1
+    assert sum(anew[0]) == 65
+    assert all(len(counts) == 1 and counts[0] <= 13 for counts in anew[-10:])
+    assert len(now(bank).head().manifests) <= 8
+    assert sum(bank.balances().values()) == 20
+    assert len(bank.rows()) == 64
 
 
 def test_manifests_are_not_merged_where_the_table_says_so(empty_bank: Bank) -> None:
