@@ -22,7 +22,8 @@ _REMEMBERED_BYTES_MAX: Final = 16 * 1024 * 1024
 class BaseFiles:
     """Finds and reads the files of a table as it was loaded.
 
-    A change that reads rows and then edits them needs the same files twice: those that fit are remembered.
+    A change that reads rows and then edits them asks for the same files twice: what was found last is remembered, and
+    so are the rows of files that fit.
     """
 
     def __init__(self, table: Table) -> None:
@@ -31,6 +32,8 @@ class BaseFiles:
         self.entries = LiveEntries(table.io)
         self._whole: dict[str, pa.Table] = {}
         self._bytes = 0
+        self._asked: tuple[int | None, BooleanExpression] | None = None  # what `_held` answers; None: nothing yet
+        self._held: Sequence[FileScanTask] = ()
 
     def manifests(self, snapshot_id: int | None) -> Sequence[ManifestFile]:
         """Return the manifests of a snapshot (None: there is none)."""
@@ -38,7 +41,10 @@ class BaseFiles:
 
     def holding(self, snapshot_id: int | None, condition: BooleanExpression) -> Sequence[FileScanTask]:
         """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
-        return files_for(self._metadata, self.entries, snapshot_id, condition)
+        if self._asked != (snapshot_id, condition):
+            self._held = files_for(self._metadata, self.entries, snapshot_id, condition)
+            self._asked = (snapshot_id, condition)
+        return self._held
 
     def rows(self, columns: Schema, tasks: Sequence[FileScanTask]) -> pa.Table:
         """Return these columns of all live rows of the files, in the table's current schema."""

@@ -17,11 +17,12 @@ from pydantic_core import from_json
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.serializers import Compressor, ToOutputFile
+from pyiceberg.serializers import Compressor
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import Identifier
+from pyiceberg.utils.config import Config
 
 from seriatim.commit import private, residue
 
@@ -93,7 +94,7 @@ def commit_table(
         requirement.validate(table.metadata)
     metadata = private.updated_metadata(table.metadata, updates, table.metadata_location)
     location = private.next_metadata_location(table)
-    ToOutputFile.table_metadata(metadata, io.new_output(location))
+    _write(metadata, io, location)
     if _swap(catalog, table, location):
         return CommitTableResponse(metadata=metadata, metadata_location=location)
     residue.remove(io, [location])  # It never was the table's, and nobody knows of it.
@@ -101,6 +102,19 @@ def commit_table(
         return SqlCatalog.commit_table(catalog, table, requirements, updates)
     except CommitFailedException as err:  # It comes of what was read, or of a swap that was rolled back.
         raise RefusedError(str(err)) from err
+
+
+def _write(metadata: TableMetadata, io: FileIO, location: str) -> None:
+    text = metadata.model_dump_json(exclude_none=not _keeps_none())
+    content = Compressor.get_compressor(location).bytes_compressor()(text.encode())
+    with io.new_output(location).create() as stream:
+        stream.write(content)
+
+
+@cache
+def _keeps_none() -> bool:
+    """Tell whether PyIceberg is configured to write what is absent, too; it looks that up for each file."""
+    return bool(Config().get_bool("legacy-current-snapshot-id"))
 
 
 def _swap(catalog: SqlCatalog, table: Table, location: str) -> bool:
