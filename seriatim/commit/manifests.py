@@ -120,8 +120,10 @@ def plan(
     if merges:
         for contents in result.written.values():
             contents.set_apart(later)
+        # In a large table that is split as it is to be, the next removal would write anew what is taken in.
+        is_split = total > 4 * near and len(result.kept) <= 2 * near
         for each in merged & result.written.keys():
-            if not (result.written[each].deleted and total > 4 * near):  # The next removal would write it anew, too.
+            if not (result.written[each].deleted and is_split):
                 _take_in(result, read_entries, each, target_bytes)
     return result
 

@@ -88,6 +88,23 @@ def test_a_large_manifest_is_split_by_the_first_removal(empty_bank: Bank) -> Non
     assert len(bank.rows()) == 64
 
 
+def test_many_small_manifests_are_merged_by_a_removal_too(empty_bank: Bank) -> None:
+    """Of a table that is only ever updated from now on, nothing else would."""
+    bank = empty_bank.create((), properties={"commit.manifest-merge.enabled": "false"})
+    for id_ in range(60):
+        append_one(bank, id_)
+    with bank.rival() as catalog:
+        table = catalog.load_table(bank.identifier)
+        table.transaction().remove_properties("commit.manifest-merge.enabled").commit_transaction()
+    assert len(now(bank).head().manifests) == 60
+
+    call(bank, Deposit(1, account_id=7))
+
+    assert len(now(bank).head().manifests) <= 8
+    assert sorted(bank.balances()) == list(range(60))
+    assert bank.balances()[7] == 8
+
+
 def test_manifests_are_not_merged_where_the_table_says_so(empty_bank: Bank) -> None:
     """`commit.manifest-merge.enabled=false`: each append adds one, and touches none."""
     bank = empty_bank.create(properties={"commit.manifest-merge.enabled": "false"})
