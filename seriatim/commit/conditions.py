@@ -61,7 +61,7 @@ def understood(table: str, schema: Schema, where: BooleanExpression | str) -> Bo
         InvalidChangeError: it cannot be parsed, or does not fit the table's columns.
     """
     try:
-        return visit(_parsed(where) if isinstance(where, str) else where, _ThreeValued(schema)).true
+        return visit(_parsed(where), _ThreeValued(schema)).true
     except Exception as err:  # PyIceberg's parser and schema raise what they meet.
         raise InvalidChangeError(
             f"{table}: where={_short(repr(where))} cannot be understood: {_short(str(err))}. The columns are "
@@ -69,9 +69,15 @@ def understood(table: str, schema: Schema, where: BooleanExpression | str) -> Bo
         ) from err
 
 
+def _parsed(where: BooleanExpression | str) -> BooleanExpression:
+    """Return the condition; a short text, which is parsed for longer than all else is done with it, once."""
+    if not isinstance(where, str):
+        return where
+    return _of_text(where) if len(where) <= _TEXT_MAX else parse(where)
+
+
 @lru_cache(maxsize=256)
-def _parsed(where: str) -> BooleanExpression:
-    """Return the condition that a text says; to parse it takes longer than all that is done with it."""
+def _of_text(where: str) -> BooleanExpression:
     return parse(where)
 
 
