@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from benchmarks.systems.port import Contended, Session, Spent, System
 from seriatim.system import SystemClock, new_random
@@ -13,18 +13,16 @@ from seriatim.system import SystemClock, new_random
 _ATTEMPTS_MAX: Final = 10_000  # Nobody is to give up.
 
 
-@dataclass(frozen=True, slots=True)
-class Jittered:
-    """Try again after a conflict, each time after a random pause of up to twice as long (full jitter)."""
+class _Guarded:
+    """A system whose writers are kept apart, or made to try again: the same tables, and sessions of its own."""
 
-    system: Contended
-    wait_s_first: float = 0.01
-    wait_s_max: float = 1.0
+    system: System
+    how: ClassVar[str]
 
     @property
     def name(self) -> str:
         """What a report calls it."""
-        return f"{self.system.name} with full jitter"
+        return f"{self.system.name} {self.how}"
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -35,13 +33,23 @@ class Jittered:
         """Make the table."""
         self.system.create(folder)
 
-    def session(self, folder: Path, worker: int = 0) -> Session:
-        """Open the table."""
-        return _JitteredSession(self.system.session(folder, worker), self)
-
     def orphans(self, folder: Path, commits: int) -> int | None:
         """Count the data files that no commit has written."""
         return self.system.orphans(folder, commits)
+
+
+@dataclass(frozen=True, slots=True)
+class Jittered(_Guarded):
+    """Try again after a conflict, each time after a random pause of up to twice as long (full jitter)."""
+
+    system: Contended
+    how: ClassVar[str] = "with full jitter"
+    wait_s_first: float = 0.01
+    wait_s_max: float = 1.0
+
+    def session(self, folder: Path, worker: int = 0) -> Session:
+        """Open the table."""
+        return _JitteredSession(self.system.session(folder, worker), self)
 
 
 class _JitteredSession:
@@ -64,32 +72,15 @@ class _JitteredSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class Locked(_Guarded):
     """Do each increment under a lock on a file, for which the operating system lets processes and threads queue."""
 
     system: System
-
-    @property
-    def name(self) -> str:
-        """What a report calls it."""
-        return f"{self.system.name} with a file lock"
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """The modules without which it cannot be measured."""
-        return self.system.requires
-
-    def create(self, folder: Path) -> None:
-        """Make the table."""
-        self.system.create(folder)
+    how: ClassVar[str] = "with a file lock"
 
     def session(self, folder: Path, worker: int = 0) -> Session:
         """Open the table."""
         return _LockedSession(self.system.session(folder, worker), folder / "lock")
-
-    def orphans(self, folder: Path, commits: int) -> int | None:
-        """Count the data files that no commit has written."""
-        return self.system.orphans(folder, commits)
 
 
 class _LockedSession:
