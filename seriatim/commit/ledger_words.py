@@ -103,7 +103,7 @@ def own_words(names: Names, pending: Sequence[str], at_ms: int) -> dict[str, str
 
 def format_of(snapshot: Snapshot) -> str | None:
     """Return the format of the ledger's words; None: the snapshot has none."""
-    return _word(snapshot, LEDGER_FORMAT)
+    return summary.word(snapshot, LEDGER_FORMAT)
 
 
 def page_after(snapshot: Snapshot) -> Page:
@@ -113,7 +113,7 @@ def page_after(snapshot: Snapshot) -> Page:
         return page
     own = own_entry(snapshot)
     watermarks = dict(page.watermarks)
-    if (stream := _word(snapshot, OWN_STREAM)) is not None:
+    if (stream := summary.word(snapshot, OWN_STREAM)) is not None:
         name, _, upto = json.loads(stream)
         watermarks[name] = Watermark(upto, snapshot.snapshot_id)
     return Page((*page.entries, own) if own.size else page.entries, watermarks, page.file)
@@ -121,13 +121,14 @@ def page_after(snapshot: Snapshot) -> Page:
 
 def own_entry(snapshot: Snapshot) -> Entry:
     """Return what the snapshot itself applied, without the step of a stream."""
-    partitions: dict[str, list[str]] = json.loads(_word(snapshot, OWN_PARTITIONS) or "{}")
+    keys_said = summary.word(snapshot, OWN_PARTITIONS)
+    partitions: dict[str, list[str]] = json.loads(keys_said) if keys_said else {}
     otherwise_named = {operation_id(asset, key) for asset, keys in partitions.items() for key in keys}
-    if (stream := _word(snapshot, OWN_STREAM)) is not None:
+    if (stream := summary.word(snapshot, OWN_STREAM)) is not None:
         name, _, upto = json.loads(stream)
         otherwise_named.add(f"{name}@{upto}")
     ids = tuple(id_ for id_ in summary.operation_ids(snapshot) if id_ not in otherwise_named)
-    at_ms = int(_word(snapshot, APPLIED_AT_MS) or snapshot.timestamp_ms)
+    at_ms = int(summary.word(snapshot, APPLIED_AT_MS) or snapshot.timestamp_ms)
     return Entry(snapshot.snapshot_id, at_ms, ids, partitions)
 
 
@@ -135,14 +136,14 @@ def page_before(snapshot: Snapshot) -> Page:
     """Return what had been applied when the commit was made, as it says."""
     entries = tuple(
         Entry(snapshot_id, at_ms, tuple(ids), partitions[0] if partitions else {})
-        for snapshot_id, at_ms, ids, *partitions in json.loads(_word(snapshot, RECENT) or "[]")
+        for snapshot_id, at_ms, ids, *partitions in json.loads(summary.word(snapshot, RECENT) or "[]")
     )
-    marks = json.loads(_word(snapshot, WATERMARKS) or "{}")
+    marks = json.loads(summary.word(snapshot, WATERMARKS) or "{}")
     watermarks = {name: Watermark(upto, snapshot_id) for name, (upto, snapshot_id) in marks.items()}
-    location = _word(snapshot, LEDGER)
+    location = summary.word(snapshot, LEDGER)
     if location is None:
         return Page(entries, watermarks)
-    size, footer_size = (_word(snapshot, LEDGER_BYTES) or "0/0").split("/")
+    size, footer_size = (summary.word(snapshot, LEDGER_BYTES) or "0/0").split("/")
     return Page(entries, watermarks, FileReference(location, int(size), int(footer_size)))
 
 
@@ -153,7 +154,3 @@ def _entry_json(entry: Entry) -> list[Any]:
 
 def _json(content: object) -> str:
     return json.dumps(content, separators=(",", ":"))
-
-
-def _word(snapshot: Snapshot, key: str) -> str | None:
-    return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

@@ -6,6 +6,8 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
 
+from seriatim.commit.carried import whole
+
 
 class PinnedTable(Table):
     """A table whose transactions remember what they come to."""
@@ -13,7 +15,7 @@ class PinnedTable(Table):
     @classmethod
     def like(cls, table: Table) -> PinnedTable:
         """Return the same table, with the same catalog."""
-        return cls(table.name(), table.metadata, table.metadata_location, table.io, table.catalog)
+        return cls(table.name(), whole(table.metadata), table.metadata_location, table.io, table.catalog)
 
     def transaction(self) -> Transaction:
         """Begin a transaction."""

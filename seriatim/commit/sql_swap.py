@@ -13,18 +13,17 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pydantic_core import from_json
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.serializers import Compressor
 from pyiceberg.table import CommitTableResponse, Table
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import Identifier
 from pyiceberg.utils.config import Config
 
-from seriatim.commit import private, residue
+from seriatim.commit import carried, private, residue
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -70,8 +69,7 @@ def _read(catalog: SqlCatalog, location: str) -> TableMetadata | None:
     source = load_file_io(catalog.properties, location).new_input(location)
     try:
         with source.open() as stream, Compressor.get_compressor(location).stream_decompressor(stream) as plain:
-            # In two steps: PyIceberg's models take what is parsed sooner than they take the text.
-            return TableMetadataUtil.parse_obj(from_json(plain.read()))
+            return carried.read(plain.read())
     except Exception:  # noqa: BLE001  # Whatever it is, the catalog meets it, too, or finds what is there by now.
         return None
 
@@ -105,8 +103,8 @@ def commit_table(
 
 
 def _write(metadata: TableMetadata, io: FileIO, location: str) -> None:
-    text = metadata.model_dump_json(exclude_none=not _keeps_none())
-    content = Compressor.get_compressor(location).bytes_compressor()(text.encode())
+    text = carried.text_of(metadata, exclude_none=not _keeps_none())
+    content = Compressor.get_compressor(location).bytes_compressor()(text)
     with io.new_output(location).create() as stream:
         stream.write(content)
 

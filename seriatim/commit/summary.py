@@ -14,6 +14,7 @@ from typing import Final, Literal
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
+from seriatim.commit.carried import CarriedSnapshot
 from seriatim.commit.pin import Pin
 from seriatim.commit.reads import encoded
 from seriatim.commit.writer import Writer
@@ -110,4 +111,6 @@ def base_snapshot_id(snapshot: Snapshot) -> int | Literal[_Empty.EMPTY_TABLE] | 
 
 def word(snapshot: Snapshot, key: str) -> str | None:
     """Return one word of the snapshot's summary; None: it does not have it."""
+    if isinstance(snapshot, CarriedSnapshot):
+        return snapshot.word(key)
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

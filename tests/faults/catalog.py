@@ -109,10 +109,17 @@ class FaultyCatalog(SqlCatalog):
         error = self._load_script.popleft() if self._load_script else None
         if error is not None:
             raise error
-        table = super().load_table(identifier)
+        table = self._load(identifier)
         self.loaded.append(table)
         self.loaded_ios.append(table.io)
         return table
+
+    def _load(self, identifier: Any) -> Table:
+        self._inside.commit = True
+        try:
+            return sql_swap.load_table(self, identifier) if COMMITS_BY_SWAP else super().load_table(identifier)
+        finally:
+            self._inside.commit = False
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]

@@ -510,6 +510,13 @@ SABOTAGES: Final = (
         "tests/contract/test_sql_swap.py",
     ),
     _one(
+        "whatever an old snapshot says is carried on unseen",
+        "commit/carried",
+        "return CarriedSnapshot(record) if _is_plain(record) else Snapshot.model_validate(record)",
+        "return CarriedSnapshot(record)",
+        "tests/contract/test_carried.py",
+    ),
+    _one(
         "a file's columns are told by their names alone",
         "commit/plain_files",
         "return field.equals(wanted) and _field_id(field) == _field_id(wanted)",
