@@ -39,6 +39,12 @@ class LiveEntries:
         self._known: dict[str, Listed] = {}
         self._list: tuple[str, Sequence[ManifestFile]] | None = None  # the one read last
 
+    def through(self, io: FileIO) -> LiveEntries:
+        """Return what is known, to be added to by reading through another `io`: one of a table that was loaded anew."""
+        result = LiveEntries(io, remembered_max=self._remembered_max)
+        result._known, result._count = self._known, self._count
+        return result
+
     def manifests(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:
         """Return the manifests of a snapshot (None: there is none, and so are they)."""
         if snapshot is None:
@@ -63,7 +69,9 @@ class LiveEntries:
         self._known[manifest.manifest_path] = listed
 
     def keep_only(self, manifests: Sequence[ManifestFile]) -> None:
-        """Forget all other manifests: no later snapshot has them."""
+        """Forget all other manifests, if only that bounds what is remembered: no later snapshot has them."""
+        if self._remembered_max is not None:
+            return
         paths = {manifest.manifest_path for manifest in manifests}
         self._known = {path: listed for path, listed in self._known.items() if path in paths}
         self._count = sum(len(listed.entries) for listed in self._known.values())

@@ -56,6 +56,7 @@ class Preparation(Generic[R]):
         """Nothing is computed before `ready`."""
         self._compute, self._attempts, self._settings = compute, attempts, settings
         self._prepared: Prepared | None = None  # None: nothing was computed yet, or it was dropped
+        self._files: BaseFiles | None = None  # of the base of the last attempt; None: there was none
         self._io: FileIO | None = None  # of the table as last seen; None: not seen yet
         self.rebases = 0
 
@@ -66,7 +67,7 @@ class Preparation(Generic[R]):
             InvalidChangeError: the change does not fit the table; nothing is left of it.
         """
         self._io = table.io
-        files = BaseFiles(table)
+        files = self._files = BaseFiles(table, self._files)
         manifests = files.manifests(pin.snapshot_id)
         mirrors.require_none(self._attempts.name, table.metadata, self._settings.branch)
         before = self._prepared

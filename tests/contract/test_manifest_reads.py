@@ -1,0 +1,33 @@
+"""A manifest never changes: a call reads each of them once, however many attempts it takes."""
+
+from __future__ import annotations
+
+from tests.contract.apply_support import Deposit, call
+from tests.faults.bank import Bank
+from tests.faults.fileio import FileFaults, Kind, Step, WatchedCatalog
+
+
+def manifests(bank: Bank) -> set[str]:
+    """Return where the manifests of all the table's snapshots lie."""
+    table = bank.table()
+    return {each.manifest_path for snapshot in table.snapshots() for each in snapshot.manifests(table.io)}
+
+
+def test_a_rebase_reads_what_the_rival_has_written_alone(empty_bank: Bank) -> None:
+    """Three manifests at first, and then those of the rival's two snapshots."""
+    bank = empty_bank.create(file_per_row=True)
+    known = manifests(bank)
+    watch = FileFaults()
+    catalog = WatchedCatalog("bank", watch, **bank.properties())
+    new: set[str] = set()
+
+    def rival() -> None:
+        bank.change(2, bal=5)
+        new.update(manifests(bank) - known)
+
+    receipt = call(bank, Deposit(10, rival), catalog=catalog)
+
+    assert (receipt.attempts, receipt.rebases) == (2, 1)
+    assert watch.counts[Step.READ, Kind.MANIFEST] == len(known) + len(new)
+    assert bank.balances() == {1: 110, 2: 5, 3: 300}
+    catalog.engine.dispose()
