@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.systems.delta import DeltaRs
 from benchmarks.systems.ducklake import DuckLake
-from benchmarks.systems.guards import Jittered, Locked
+from benchmarks.systems.guards import Jittered, Locked, Relayed
 from benchmarks.systems.port import Contended, System, is_installed
 from benchmarks.systems.raw import Raw
 from benchmarks.systems.seriatim import Apply, CommitWithRetry
@@ -28,6 +28,8 @@ def of_contention() -> Iterator[System]:
     yield Apply("apply with turnstile")
     yield Apply("apply without turnstile", has_turnstile=False)
     yield Locked(Raw())
+    yield Relayed(Raw())
+    yield Relayed(Apply("apply", has_turnstile=False))
     peers: tuple[Contended, ...] = (DeltaRs("delta-rs"), DuckLake())
     for peer in peers:
         yield Jittered(peer)
