@@ -1,4 +1,4 @@
-"""Clocks: one that stands still until somebody waits, and one that tells that somebody does."""
+"""Clocks: some that stand still until somebody waits, and some that tell that somebody does."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ class ManualClock:
         other_end.register(descriptor, 0)
         if not other_end.poll(0):
             self.wait_s(wait_s_max)
+
+
+class EventfulClock(ManualClock):
+    """A clock by which something happens when somebody begins to wait for another to end, the first time."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self.happens: Callable[[], object] | None = happens
+
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        super().wait_closed(descriptor, wait_s_max)
 
 
 class WatchedClock(SystemClock):

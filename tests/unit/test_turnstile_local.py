@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -180,11 +181,34 @@ def test_without_a_line_of_processes_threads_take_turns_all_the_same(
     assert ["threads of each process alone" in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_without_filelock_threads_take_turns_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def _without_filelock(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(sys.modules, "filelock", None)
+
+
+def _without_fifos(patch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, mode: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path)
+
+    patch.setattr(os, "mkfifo", refuse)
+
+
+@pytest.mark.parametrize(
+    ("lack", "said"), [(_without_filelock, "filelock"), (_without_fifos, os.strerror(errno.EOPNOTSUPP))]
+)
+def test_where_something_is_lacking_threads_take_turns_all_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    lack: Callable[[pytest.MonkeyPatch], None],
+    said: str,
 ) -> None:
     say_once.cache_clear()
-    monkeypatch.setitem(sys.modules, "filelock", None)
+    lack(monkeypatch)
+    turnstile, turns = LocalTurnstile(1.0, tmp_path / "root"), 0
 
-    with LocalTurnstile(1.0, tmp_path / "root").turn("line", wait_s_max=1.0, clock=ManualClock()):
-        assert len(caplog.records) == 1
+    for _ in range(2):
+        with turnstile.turn("line", wait_s_max=1.0, clock=ManualClock()):
+            turns += 1
+
+    assert turns == 2
+    assert [said in record.getMessage() for record in caplog.records] == [True]

@@ -11,6 +11,7 @@ from seriatim.system import Clock
 PASSED_OVER_MAX: Final = 2
 _LOOK_S: Final = 0.02  # For each who is ahead: between two looks at the line of one whom nobody wakes.
 _LOOK_S_MAX: Final = 0.1
+_LOOKS_MIN: Final = 4  # At a turn that takes as long as it may.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +56,24 @@ class Place(Protocol):
 def wait_for_turn(place: Place, patience: Patience) -> bool:
     """Return True when nobody is ahead, and False when patience is over.
 
-    Each waits for the one before alone, so that nobody else is woken when a turn ends. It looks at the line now and then
-    all the same: the first one may have had its turn for too long, and a wake-up may fail to come.
+    Each waits for the one before alone, so that a turn that ends wakes nobody else. It looks at the line now and then
+    all the same: the first one may have its turn for too long, and a wake-up may fail to come.
     """
-    clock = patience.clock
-    first: str | None = None  # None: not looked yet
-    long_s, passed_over = 0.0, 0  # when the turn of the first one has taken too long
+    clock, turn_s_max = patience.clock, patience.turn_s_max
+    first: str | None = None  # None: not looked yet, or not since a turn has taken too long
+    long_s, long_turns = 0.0, 0  # `long_s`: when the turn of the first one will have taken too long
     while ahead := place.ahead():
         now_s = clock.monotonic_s()
         if now_s >= patience.ends_s:
             return False
-        if ahead[0] != first:
-            first, long_s = ahead[0], now_s + patience.turn_s_max
-        if now_s >= long_s:
-            place.pass_over(ahead[0])
-            long_s, passed_over = now_s + patience.turn_s_max, passed_over + 1
-            if passed_over == PASSED_OVER_MAX:
+        if first is not None and now_s >= long_s:
+            place.pass_over(first)  # Unless somebody else has just done so, or it has left at last: it was long anyway.
+            first, long_turns = None, long_turns + 1
+            if long_turns == PASSED_OVER_MAX:
                 return False
-        else:
-            look_s = min(_LOOK_S_MAX, _LOOK_S * len(ahead))
-            place.wait_for(ahead[-1], min(look_s, long_s - now_s, patience.ends_s - now_s), clock)
+            continue
+        if ahead[0] != first:
+            first, long_s = ahead[0], now_s + turn_s_max
+        look_s = min(_LOOK_S_MAX, _LOOK_S * len(ahead), turn_s_max / _LOOKS_MIN)
+        place.wait_for(ahead[-1], min(look_s, long_s - now_s, patience.ends_s - now_s), clock)
     return True

@@ -1,9 +1,9 @@
 """The line of processes: numbered FIFOs in a folder, each held open by the process that waits or has its turn.
 
-The lowest number has its turn. Nobody writes into a FIFO and nobody reads: whoever waits opens the one before for writing,
-and the operating system wakes it when that has no reader any more, in whatever way its process ended. A FIFO that nobody
-holds cannot be opened so; it is what is left of a process that died, and is removed by the one behind. A child that was forked
-in a turn holds its parent's FIFO as long as it lives: so a FIFO is removed before it is closed, and looked for now and then.
+The lowest number has its turn. Nothing is ever written into a FIFO: whoever waits opens the one before for writing, and
+the operating system says when nobody holds that for reading any more, whichever way its process ended. What cannot be
+opened so is left of a process that has died; the one behind removes it. A child that was forked in a turn holds its
+parent's FIFO for as long as it lives; so FIFOs are removed before they are closed, and looked for now and then.
 """
 
 from __future__ import annotations
