@@ -82,8 +82,8 @@ _NOTES: Final = (
         "with up to 10 ms. Conflicts of DuckLake on SQLite include a busy database."
     ),
     (
-        "In a relay the writers are in a ring of pipes, each woken by the one before: what that is to its rate alone is "
-        "what the fairest turnstile that costs nothing could reach on this machine."
+        "In a relay the writers are in a ring of pipes, each woken by the one before: what that is to the rate alone "
+        "is what a fair turnstile that costs nothing could reach on this machine."
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import select
 import socket
 import time
 import uuid
@@ -24,6 +25,10 @@ class Clock(Protocol):
         """Return after that many seconds."""
         ...
 
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        """Return when nobody has the other end of a pipe any more, or after that many seconds."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -39,6 +44,12 @@ class SystemClock:
     def wait_s(self, seconds: float) -> None:
         """Sleep."""
         time.sleep(seconds)
+
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        """Let the operating system say when the other end is closed, however its process ends."""
+        other_end = select.poll()
+        other_end.register(descriptor, 0)  # For no event: that nobody is there is told all the same.
+        other_end.poll(wait_s_max * 1000)
 
 
 def new_id() -> str:

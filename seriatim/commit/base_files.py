@@ -29,7 +29,7 @@ class BaseFiles:
     def __init__(self, table: Table, before: BaseFiles | None = None) -> None:
         """Nothing is read yet; what was known of manifests `before`, of the same table, is known again."""
         self._metadata, self._io = table.metadata, table.io
-        self.entries = LiveEntries(table.io) if before is None else before.entries.through(table.io)
+        self.entries: LiveEntries = LiveEntries(table.io) if before is None else before.entries.through(table.io)
         self._whole: dict[str, pa.Table] = {}
         self._bytes = 0
         self._asked: tuple[int | None, BooleanExpression] | None = None  # what `_held` answers; None: nothing yet

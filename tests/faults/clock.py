@@ -1,7 +1,8 @@
-"""Clocks: one that stands still until somebody waits, and one that tells that somebody does."""
+"""Clocks: some that stand still until somebody waits, and some that tell that somebody does."""
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Callable
 
@@ -25,6 +26,26 @@ class ManualClock:
         self.waits.append(seconds)
         self.seconds += seconds
 
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        other_end = select.poll()
+        other_end.register(descriptor, 0)
+        if not other_end.poll(0):
+            self.wait_s(wait_s_max)
+
+
+class EventfulClock(ManualClock):
+    """A clock by which something happens when somebody begins to wait for another to end, the first time."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self.happens: Callable[[], object] | None = happens
+
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        super().wait_closed(descriptor, wait_s_max)
+
 
 class WatchedClock(SystemClock):
     """The machine's clock, which tells when somebody waits by it."""
@@ -34,8 +55,22 @@ class WatchedClock(SystemClock):
         self._on_wait = on_wait
 
     def wait_s(self, seconds: float) -> None:
+        self._tell()
+        super().wait_s(seconds)
+
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        self._tell()
+        super().wait_closed(descriptor, wait_s_max)
+
+    def _tell(self) -> None:
         if not self.waits.is_set():
             self.waits.set()
             if self._on_wait is not None:
                 self._on_wait()
-        super().wait_s(seconds)
+
+
+class SleepyClock(WatchedClock):
+    """A clock by which nobody wakes of itself: what others do must end the wait, or the test does not end in time."""
+
+    def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
+        super().wait_closed(descriptor, 3600.0)

@@ -15,7 +15,7 @@ from typing import Final
 from seriatim.commit.turnstile.patience import Patience
 from seriatim.commit.turnstile.threads import ThreadLines
 from seriatim.commit.turnstile.tickets import turn_of_process
-from tests.faults.clock import WatchedClock
+from tests.faults.clock import EventfulClock, ManualClock, SleepyClock, WatchedClock
 
 S_MAX: Final = 60.0
 
@@ -60,7 +60,7 @@ def standing(folder: Path) -> Iterator[Standing]:
 
 
 def _stand(folder: Path, connection: Connection) -> None:
-    clock = WatchedClock(lambda: connection.send("waits"))
+    clock = SleepyClock(lambda: connection.send("waits"))
     with turn_of_process(folder, Patience.of(S_MAX, S_MAX, clock)):
         connection.send("has its turn")
         connection.recv()
@@ -81,6 +81,23 @@ def leave_in_a_child(folder: Path) -> tuple[list[str], list[str]]:
     after = [path.name for path in folder.glob("0*")]
     turn.__exit__(None, None, None)
     return before, after
+
+
+def leave_a_child_behind(folder: Path) -> list[float]:
+    """Fork in a turn, end it while the child lives, and return the pauses of the next in line."""
+    turn = turn_of_process(folder, Patience.of(S_MAX, S_MAX, ManualClock()))
+    turn.__enter__()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(writer)
+        os.read(reader, 1)  # Until the parent has closed its end.
+        os._exit(0)
+    clock = EventfulClock(lambda: turn.__exit__(None, None, None))
+    with turn_of_process(folder, Patience.of(S_MAX, S_MAX, clock)):
+        os.close(writer)
+    os.waitpid(child, 0)
+    return clock.waits
 
 
 def wait_in_a_child() -> int:

@@ -463,9 +463,30 @@ SABOTAGES: Final = (
     _one(
         "the dead are waited for",
         "commit/turnstile/tickets",
-        "if not _is_held(self.folder / name):",
-        "if False:",
+        "(self.folder / name).unlink(missing_ok=True)  # Nobody holds it: it has died.",
+        "clock.wait_s(wait_s_max)",
         "tests/unit/test_turnstile_tickets.py",
+    ),
+    _one(
+        "nobody is woken by the end of a turn",
+        "commit/turnstile/tickets",
+        "clock.wait_closed(descriptor, wait_s_max)",
+        "clock.wait_s(wait_s_max)",
+        "tests/unit/test_turnstile_tickets.py",
+    ),
+    _one(
+        "who waits is woken at once, again and again",
+        "system",
+        "other_end.register(descriptor, 0)  # For no event: that nobody is there is told all the same.",
+        "other_end.register(descriptor)",
+        "tests/unit/test_turnstile_tickets.py",
+    ),
+    _one(
+        "long turns that others ended do not count",
+        "commit/turnstile/patience",
+        "if first is not None and now_s >= long_s:",
+        "if first == ahead[0] and now_s >= long_s:",
+        "tests/unit/test_turnstile_patience.py",
     ),
     _one(
         "a turnstile may swallow what an attempt raises",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -180,11 +180,21 @@ def test_without_a_line_of_processes_threads_take_turns_all_the_same(
     assert ["threads of each process alone" in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_without_filelock_threads_take_turns_all_the_same(
+def test_without_fifos_threads_take_turns_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    say_once.cache_clear()
-    monkeypatch.setitem(sys.modules, "filelock", None)
+    """As on a file system that has none."""
 
-    with LocalTurnstile(1.0, tmp_path / "root").turn("line", wait_s_max=1.0, clock=ManualClock()):
-        assert len(caplog.records) == 1
+    def refuse(path: Path, mode: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path)
+
+    monkeypatch.setattr(os, "mkfifo", refuse)
+    say_once.cache_clear()
+    turnstile, turns = LocalTurnstile(1.0, tmp_path / "root"), 0
+
+    for _ in range(2):
+        with turnstile.turn("line", wait_s_max=1.0, clock=ManualClock()):
+            turns += 1
+
+    assert turns == 2
+    assert [os.strerror(errno.EOPNOTSUPP) in record.getMessage() for record in caplog.records] == [True]

@@ -39,7 +39,7 @@ def test_processes_have_their_turns_in_the_order_in_which_they_came(tmp_path: Pa
 
 
 def test_a_holder_that_is_killed_has_no_turn_any_more(tmp_path: Path) -> None:
-    """The operating system lets go of its lock; nobody's patience comes to its end."""
+    """The operating system closes its FIFO, and that wakes the next one."""
     with standing(tmp_path) as holder:
         assert holder.says() == "has its turn"
         with standing(tmp_path) as waiter:
@@ -70,11 +70,12 @@ def test_one_that_is_killed_in_the_line_is_passed_over(tmp_path: Path) -> None:
     ("function", "printed"),
     [
         ("before, after = leave_in_a_child(Path(sys.argv[1])); print(len(before), before == after)", "1 True"),
+        ("print(leave_a_child_behind(Path(sys.argv[1])))", "[0.02]"),
         ("print(wait_in_a_child())", "0"),
     ],
 )
 def test_a_forked_child_has_no_place_of_its_parents(tmp_path: Path, function: str, printed: str) -> None:
-    """It neither ends its parent's turn, nor waits in its memory of a line for threads that it has not."""
+    """It neither ends its parent's turn nor makes it last, nor waits in its memory of a line for threads it has not."""
     program = f"import sys; from pathlib import Path; from tests.faults.queueing import *; {function}"
     ended = subprocess.run(
         [sys.executable, "-c", program, tmp_path], cwd=ROOT, capture_output=True, text=True, check=False

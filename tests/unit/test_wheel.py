@@ -31,7 +31,6 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     assert "seriatim-0.1.0.dist-info/licenses/LICENSE" in names
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line]
     assert needed == [
-        "Requires-Dist: filelock>=3.30",
         "Requires-Dist: pyarrow>=17",
         "Requires-Dist: pyiceberg<0.13,>=0.10",
     ]

@@ -56,6 +56,6 @@ class LocalTurnstile:
     def _has_turn_of_process(self, stack: ExitStack, line: str, patience: Patience) -> bool:
         try:
             return stack.enter_context(turn_of_process(folder_of(line, self.folder), patience))
-        except (OSError, ImportError) as err:
+        except OSError as err:
             say_once(f"turns are taken by the threads of each process alone: {reason(err)}")
             return True

@@ -8,12 +8,10 @@ from typing import Final, Protocol
 
 from seriatim.system import Clock
 
-_SHORTEST_S: Final = 0.0005  # A commit takes twenty times that, at least: its successor has not long to wait.
-_SHARE: Final = 0.03  # Of a longer turn, that much may be lost before the next one begins.
-_FURTHER_BACK_S: Final = 0.004  # For each who is between: nobody commits that fast.
-_LONGEST_S: Final = 0.1
 PASSED_OVER_MAX: Final = 2
-_CHECK_S: Final = 0.025  # Between two looks whether those ahead live, for each of them.
+_LOOK_S: Final = 0.02  # For each who is ahead: between two looks at the line of one whom nobody wakes.
+_LOOK_S_MAX: Final = 0.1
+_LOOKS_MIN: Final = 4  # At a turn that takes as long as it may.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +48,32 @@ class Place(Protocol):
         """Take somebody out of the line."""
         ...
 
-    def pass_over_dead(self, names: Sequence[str]) -> None:
-        """Take those out of the line who have died."""
+    def wait_for(self, name: str, wait_s_max: float, clock: Clock) -> None:
+        """Return when somebody has left the line or has died, and after `wait_s_max` at the latest."""
         ...
 
 
 def wait_for_turn(place: Place, patience: Patience) -> bool:
     """Return True when nobody is ahead, and False when patience is over.
 
-    The one behind the first looks often, so that little time passes between two turns; those further back look the less
-    often the more are between, so that a long line costs little more than a short one.
+    Each waits for the one before alone, so that a turn that ends wakes nobody else. It looks at the line now and then
+    all the same: the first one may have its turn for too long, and a wake-up may fail to come.
     """
-    clock = patience.clock
-    since_s = clock.monotonic_s()
-    check_s = since_s + _CHECK_S
-    first: str | None = None  # None: not looked yet
-    passed_over = 0
+    clock, turn_s_max = patience.clock, patience.turn_s_max
+    first: str | None = None  # None: not looked yet, or not since a turn has taken too long
+    long_s, long_turns = 0.0, 0  # `long_s`: when the turn of the first one will have taken too long
     while ahead := place.ahead():
         now_s = clock.monotonic_s()
         if now_s >= patience.ends_s:
             return False
-        if ahead[0] != first:
-            first, since_s = ahead[0], now_s
-        if now_s - since_s >= patience.turn_s_max:
-            place.pass_over(ahead[0])
-            since_s, passed_over = now_s, passed_over + 1
-            if passed_over == PASSED_OVER_MAX:
+        if first is not None and now_s >= long_s:
+            place.pass_over(first)  # Unless somebody else has just done so, or it has left at last: it was long anyway.
+            first, long_turns = None, long_turns + 1
+            if long_turns == PASSED_OVER_MAX:
                 return False
-        elif now_s >= check_s:
-            place.pass_over_dead(ahead)
-            check_s = now_s + _CHECK_S * len(ahead)
-        clock.wait_s(min(pause_s(len(ahead), now_s - since_s), patience.ends_s - now_s))
+            continue
+        if ahead[0] != first:
+            first, long_s = ahead[0], now_s + turn_s_max
+        look_s = min(_LOOK_S_MAX, _LOOK_S * len(ahead), turn_s_max / _LOOKS_MIN)
+        place.wait_for(ahead[-1], min(look_s, long_s - now_s, patience.ends_s - now_s), clock)
     return True
-
-
-def pause_s(ahead: int, since_s: float) -> float:
-    """Return the pause before the next look, with so many ahead, the first of whom has been that for so long."""
-    if ahead == 1:
-        return min(_LONGEST_S, max(_SHORTEST_S, _SHARE * since_s))
-    return min(_LONGEST_S, (ahead - 1) * max(_FURTHER_BACK_S, _SHARE * since_s))

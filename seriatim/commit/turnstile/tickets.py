@@ -1,12 +1,14 @@
-"""The line of processes: numbered files in a folder, each locked by the process that waits or has its turn.
+"""The line of processes: numbered FIFOs in a folder, each held open by the process that waits or has its turn.
 
-The lowest number has its turn. A process that dies lets go of its lock, since the operating system sees to that; a file
-that nobody holds is then removed by those who wait. The locks are taken by filelock's functions on descriptors, at five
-microseconds each: its lock objects take 150 for what they do beyond, and expect the file to stay where it is.
+The lowest number has its turn. Nothing is ever written into a FIFO: whoever waits opens the one before for writing, and
+the operating system says when nobody holds that for reading any more, whichever way its process ended. What cannot be
+opened so is left of a process that has died; the one behind removes it. A child that was forked in a turn holds its
+parent's FIFO for as long as it lives; so FIFOs are removed before they are closed, and looked for now and then.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,9 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from seriatim.commit.turnstile.patience import Patience, wait_for_turn
-from seriatim.system import new_id
+from seriatim.system import Clock, new_id
 
 _DIGITS: Final = 12
+_MODE: Final = 0o600
 _DOOR: Final = "door"
 _DOOR_PAUSE_S: Final = 0.0005  # Whoever is in it is through in a tenth of that, unless it was stopped there.
 _DOOR_PAUSE_S_MAX: Final = 0.01
@@ -28,8 +31,7 @@ def turn_of_process(folder: Path, patience: Patience) -> Iterator[bool]:
     """Enter when it is this process's turn in the line that the folder keeps, or when patience is over (False).
 
     Raises:
-        OSError: the folder cannot be used, or the door to it is blocked; there is no turn.
-        ImportError: filelock is missing, or is older than 3.30.
+        OSError: the folder cannot be used, or has no FIFOs, or the door to it is blocked; there is no turn.
     """
     ticket = _draw(folder, patience)
     try:
@@ -47,42 +49,47 @@ class _Ticket:
 
     folder: Path
     name: str
-    descriptor: int | None  # holds the file's lock; None: given back
     process: int
-    seen: Sequence[str] = ()
+    descriptor: int | None = None  # None: the FIFO is not open yet, or not any more
 
     def ahead(self) -> Sequence[str]:
-        if not self.seen or not (self.folder / self.seen[0]).exists():  # One look at one file is what most looks cost.
-            self.seen = [name for name in _tickets(self.folder) if name < self.name]
-        return self.seen
+        return [name for name in _tickets(self.folder) if name < self.name]
 
     def pass_over(self, name: str) -> None:
         with suppress(OSError):
             (self.folder / name).unlink()
 
-    def pass_over_dead(self, names: Sequence[str]) -> None:
-        for name in names:
-            with suppress(OSError):
-                if not _is_held(self.folder / name):
-                    self.pass_over(name)
+    def wait_for(self, name: str, wait_s_max: float, clock: Clock) -> None:
+        try:
+            descriptor = _opened(self.folder / name, os.O_WRONLY | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return  # It has left since it was seen.
+        except OSError as err:
+            if err.errno != errno.ENXIO:
+                raise
+            (self.folder / name).unlink(missing_ok=True)  # Nobody holds it: it has died.
+            return
+        try:
+            clock.wait_closed(descriptor, wait_s_max)
+        finally:
+            os.close(descriptor)
 
     def give_back(self) -> None:
         """Leave the line; in a child that was forked meanwhile, leave the parent its place."""
-        if self.descriptor is None:
-            return
         if self.process == os.getpid():
             self.pass_over(self.name)
-        os.close(self.descriptor)
-        self.descriptor = None
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
 
 
 def _draw(folder: Path, patience: Patience) -> _Ticket:
-    """Return a ticket with the next number; it is locked before it has one, or it would be taken for a dead one's."""
+    """Return a ticket with the next number; it is held before it has one, or it would be taken for a dead one's."""
     # Nobody's name is used again: who was passed over would remove the file of another.
-    ticket = _Ticket(folder, new_id(), None, os.getpid())
-    ticket.descriptor = _opened(folder / ticket.name, os.O_CREAT | os.O_EXCL)
+    ticket = _Ticket(folder, new_id(), os.getpid())
+    os.mkfifo(folder / ticket.name, _MODE)
     try:
-        _lock(ticket.descriptor)
+        ticket.descriptor = _opened(folder / ticket.name, os.O_RDONLY | os.O_NONBLOCK)
         with _door(folder, patience):
             number = max((int(name[:_DIGITS]) for name in _tickets(folder)), default=0) + 1
             name = f"{number:0{_DIGITS}}-{ticket.name}"
@@ -102,17 +109,6 @@ def _is_ticket(name: str) -> bool:
     return name[_DIGITS : _DIGITS + 1] == "-"
 
 
-def _is_held(path: Path) -> bool:
-    try:
-        descriptor = _opened(path)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _lock(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def _door(folder: Path, patience: Patience) -> Iterator[None]:
     """Let one at a time draw a number.
@@ -120,30 +116,28 @@ def _door(folder: Path, patience: Patience) -> Iterator[None]:
     Raises:
         TimeoutError: somebody has been standing in the door for as long as a turn may take.
     """
-    from filelock import unlock_descriptor
+    import fcntl  # Not at the top: Windows has none, and can import the module.
 
-    descriptor = _opened(folder / _DOOR, os.O_CREAT)
+    descriptor = _opened(folder / _DOOR, os.O_RDWR | os.O_CREAT)
     try:
         clock, pause_s = patience.clock, _DOOR_PAUSE_S
         ends_s = clock.monotonic_s() + min(patience.turn_s_max, patience.left_s())
-        while not _lock(descriptor):
-            if clock.monotonic_s() >= ends_s:
-                raise TimeoutError(f"the lock of {_DOOR} could not be had")
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if clock.monotonic_s() >= ends_s:
+                    raise TimeoutError(f"the lock of {_DOOR} could not be had") from None
             clock.wait_s(pause_s)
             pause_s = min(_DOOR_PAUSE_S_MAX, pause_s * 2)
         try:
             yield
         finally:
-            unlock_descriptor(descriptor)  # A child that was forked just now would hold it as long as it lives.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # A child that was forked just now would hold it on.
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path, flags: int = 0) -> int:
-    return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
-
-
-def _lock(descriptor: int) -> bool:
-    from filelock import lock_descriptor  # Its import takes longer than a commit: not before it is used.
-
-    return lock_descriptor(descriptor, blocking=False)
+def _opened(path: Path, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
