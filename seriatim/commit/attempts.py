@@ -105,7 +105,7 @@ class Attempts(Generic[R]):
             OutcomeUnknownError: a commit was submitted, and the table cannot be loaded or cannot tell its outcome.
         """
         try:
-            table = self._loaded()
+            table = self.look()
         except Exception as err:
             is_dropped = isinstance(err, NoSuchTableError) and all(attempt.is_refused for attempt in self._open)
             if not self._open or is_dropped:
@@ -115,6 +115,12 @@ class Attempts(Generic[R]):
             self._settle(table.io, table.metadata)
             self.pin = Pin.of(table, self._branch)
         return table
+
+    def look(self) -> Table:
+        """Return the table as it is by now; nothing is looked up, and what was loaded stays the base."""
+        if (sql := sql_swap.swapping(self._catalog)) is not None:
+            return sql_swap.load_table(sql, self._identifier)
+        return self._catalog.load_table(self._identifier)
 
     def submit(
         self,
@@ -232,11 +238,6 @@ class Attempts(Generic[R]):
             error = ConflictError(self.name, expected=expected, actual=head_id, attempts=self.count)
         error.__cause__ = self._failure
         return error
-
-    def _loaded(self) -> Table:
-        if (sql := sql_swap.swapping(self._catalog)) is not None:
-            return sql_swap.load_table(sql, self._identifier)
-        return self._catalog.load_table(self._identifier)
 
     def _submit_ungated(self, table: Table, write: Callable[[Table], None]) -> bool:
         try:

@@ -42,7 +42,7 @@ class LiveEntries:
     def through(self, io: FileIO) -> LiveEntries:
         """Return what is known, to be added to by reading through another `io`: one of a table that was loaded anew."""
         result = LiveEntries(io, remembered_max=self._remembered_max)
-        result._known, result._count = self._known, self._count
+        result._known, result._count = dict(self._known), self._count
         return result
 
     def manifests(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:

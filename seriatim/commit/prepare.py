@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pyiceberg.expressions import AlwaysFalse, BooleanExpression
 from pyiceberg.io import FileIO
@@ -25,9 +25,12 @@ from seriatim.commit.rebase import Effect, effect
 from seriatim.commit.recorder import RecordingFileIO
 from seriatim.commit.staging import Staged, covering, stage
 from seriatim.commit.submission import submit
+from seriatim.errors import ConflictError
 
 R = TypeVar("R")
 Compute = Callable[[Base], Change]
+
+_LONG_S: Final = 1.0  # What takes that long to compute may be much to write, and one more look at the table is little.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Preparation(Generic[R]):
         self._compute, self._attempts, self._settings = compute, attempts, settings
         self._prepared: Prepared | None = None  # None: nothing was computed yet, or it was dropped
         self._files: BaseFiles | None = None  # of the base of the last attempt; None: there was none
+        self._base: Pin | None = None  # of the last attempt; None: there was none
         self._io: FileIO | None = None  # of the table as last seen; None: not seen yet
         self.rebases = 0
 
@@ -79,11 +83,19 @@ class Preparation(Generic[R]):
             prepared = self._staged(replace(before, pin=pin, manifests=manifests), table, files)
         else:
             self.drop()
+            begun_s = self._settings.clock.monotonic_s()
             prepared = self._computed(table, files, manifests, pin, pending)
+            is_long = self._settings.clock.monotonic_s() - begun_s >= _LONG_S
+            if is_long and (now := self._overtaking(prepared, files)) is not None:
+                self._tell(pin, found, attempt)
+                lost = ConflictError(
+                    self._attempts.name, expected=pin.snapshot_id, actual=now.snapshot_id, attempts=attempt
+                )
+                return Ready(partial(_lose, lost), {}, (), None, refusals=(ConflictError,))
+            prepared = self._staged(prepared, table, files)
         self._prepared = prepared
         self._attempts.spare(prepared.staged.locations)
-        if before is not None and before.pin != pin:
-            self._tell(before.pin, pin, found, attempt)
+        self._tell(pin, found, attempt)
         return None if prepared.is_empty and not pending else self._ready(prepared, files)
 
     def drop(self) -> None:
@@ -103,7 +115,10 @@ class Preparation(Generic[R]):
         write = partial(submit, staged=staged, branch=self._settings.branch, now_ms=now_ms, entries=files.entries)
         return Ready(write, words, staged.locations, (staged.rows_added, staged.rows_removed))
 
-    def _tell(self, before: Pin, now: Pin, found: Effect, attempt: int) -> None:
+    def _tell(self, now: Pin, found: Effect, attempt: int) -> None:
+        before, self._base = self._base, now
+        if before is None or before == now:
+            return
         name, moved = self._attempts.name, (before.snapshot_id, now.snapshot_id)
         if found is Effect.STALE:
             self._settings.observer.notify(Reapplied(name, attempt, *moved))
@@ -140,7 +155,18 @@ class Preparation(Generic[R]):
         sums = sums_of(self._attempts.name, table.metadata, change)
         dependence = covering(steps)
         reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
-        return self._staged(Prepared(pin, pin, pending, steps, reads, sums, manifests), table, files)
+        return Prepared(pin, pin, pending, steps, reads, sums, manifests)
+
+    def _overtaking(self, computed: Prepared, files: BaseFiles) -> Pin | None:
+        """Look at the table once more, and return what it is at if the computation is of no use any more."""
+        try:
+            table = self._attempts.look()
+            pin = Pin.of(table, self._settings.branch)
+            self._files = BaseFiles(table, files)  # The next attempt is to know what is read for this.
+            found = self._effect(computed, table, self._files, pin, computed.pending)
+        except Exception:  # noqa: BLE001  # The look saves files; whether the table can be written, the commit finds out.
+            return None
+        return pin if found is Effect.STALE else None
 
     def _staged(self, prepared: Prepared, table: Table, files: BaseFiles) -> Prepared:
         """Return the change with its files written for the base that it is prepared for."""
@@ -152,3 +178,9 @@ class Preparation(Generic[R]):
             residue.remove(table.io, recorder.written)
             raise
         return replace(prepared, staged=staged)
+
+
+def _lose(lost: ConflictError, table: Table) -> None:
+    """Submit nothing: what the change had read has changed, so that no files were written for it."""
+    del table
+    raise lost

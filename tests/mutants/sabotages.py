@@ -70,8 +70,8 @@ SABOTAGES: Final = (
     _one(
         "the table is not loaded anew",
         "commit/attempts",
-        "table = self._loaded()",
-        'table = self.__dict__.setdefault("_first", self._loaded())',
+        "table = self.look()",
+        'table = self.__dict__.setdefault("_first", self.look())',
         *SEES_CONFLICTS,
     ),
     _one(
@@ -536,6 +536,20 @@ SABOTAGES: Final = (
         "return CarriedSnapshot(record) if _is_plain(record) else Snapshot.model_validate(record)",
         "return CarriedSnapshot(record)",
         "tests/contract/test_carried.py",
+    ),
+    _one(
+        "a long computation is dropped wherever the table has moved",
+        "commit/prepare",
+        "return pin if found is Effect.STALE else None",
+        "return pin if found is not Effect.NONE or pin != computed.pin else None",
+        "tests/contract/test_second_look.py",
+    ),
+    _one(
+        "every change is looked at once more, however short it was",
+        "commit/prepare",
+        "if is_long and (now := self._overtaking(prepared, files)) is not None:",
+        "if (now := self._overtaking(prepared, files)) is not None:",
+        "tests/contract/test_second_look.py",
     ),
     _one(
         "a file's columns are told by their names alone",
