@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
@@ -641,21 +642,31 @@ def test_a_base_that_was_expired_is_compared_with_the_head_itself(empty_bank: Ba
     assert bank.inventory().missing == []
 
 
-def test_a_base_that_was_expired_and_removed_is_computed_from_no_more(empty_bank: Bank) -> None:
-    """Its manifests cannot be compared with anything."""
-    bank = _two_files(empty_bank)
+@pytest.mark.parametrize(("is_partitioned", "calls"), [(False, 1), (True, 2)], ids=["was read", "was not read"])
+def test_a_base_that_was_expired_and_removed_is_compared_as_far_as_it_was_read(
+    empty_bank: Bank, is_partitioned: bool, calls: int
+) -> None:
+    """What is gone and was not looked into cannot be compared with anything: the change is computed again."""
+    by_id = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
+    others = [{"id": 2, "bal": 200}, {"id": 3, "bal": 300}, {"id": 4, "bal": 400}]  # In more files than are merged.
+    bank = empty_bank.create(others, spec=by_id if is_partitioned else UNPARTITIONED_PARTITION_SPEC)
+    bank.open_account(1, 100)
 
     def meanwhile() -> None:
-        head = bank.table().current_snapshot()
-        assert head is not None
-        manifests = [each.manifest_path for each in head.manifests(bank.table().io)]
-        _forget(bank, 11)
-        live = {each.manifest_path for each in bank.table().current_snapshot().manifests(bank.table().io)}  # type: ignore[union-attr]
-        for path in set(manifests) - live:
+        before = _manifests_of_head(bank)
+        _forget(bank, 2)
+        for path in before - _manifests_of_head(bank):
             path_of(path).unlink()
 
     deposit = Deposit(7, meanwhile)
     call(bank, deposit, "it")
 
-    assert len(deposit.bases) == 2
-    assert (bank.balances()[1], bank.balances()[11]) == (107, 1_115)
+    assert len(deposit.bases) == calls
+    assert bank.balances() == {1: 107, 2: 215, 3: 300, 4: 400}
+
+
+def _manifests_of_head(bank: Bank) -> set[str]:
+    table = bank.table()
+    head = table.current_snapshot()
+    assert head is not None
+    return {each.manifest_path for each in head.manifests(table.io)}
