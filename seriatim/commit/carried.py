@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 Record = Mapping[str, Any]  # A JSON object.
 
 _SNAPSHOTS: Final = "snapshots"
-_UNNUMBERED: Final = 1  # The format version whose snapshots have no sequence number in a file, and one in the model.
+_VERSION: Final = 2  # Of version 1 snapshots are written otherwise than they are read; 3 PyIceberg does not write yet.
 _OPERATIONS: Final = {operation.value for operation in Operation}
 
 
@@ -36,6 +36,8 @@ class CarriedSnapshot:
 
     def __getattr__(self, name: str) -> Any:
         """Answer as PyIceberg's snapshot does."""
+        if name in CarriedSnapshot.__slots__:
+            raise AttributeError(name)  # Of a copy that is being made.
         return getattr(self.whole(), name)
 
     def __eq__(self, other: object) -> bool:
@@ -81,7 +83,7 @@ def whole(metadata: TableMetadata) -> TableMetadata:
 
 def text_of(metadata: TableMetadata, *, exclude_none: bool) -> bytes:
     """Return the text of a metadata file, as PyIceberg writes it."""
-    if not any(isinstance(snapshot, CarriedSnapshot) for snapshot in metadata.snapshots):
+    if metadata.format_version != _VERSION:
         return metadata.model_dump_json(exclude_none=exclude_none).encode()
     file = metadata.model_copy(update={_SNAPSHOTS: []}).model_dump(mode="json", exclude_none=exclude_none)
     file[_SNAPSHOTS] = [
@@ -94,9 +96,7 @@ def text_of(metadata: TableMetadata, *, exclude_none: bool) -> bytes:
 
 
 def _has_carried(file: object) -> TypeGuard[dict[str, Any]]:
-    return (
-        isinstance(file, dict) and file.get("format-version") != _UNNUMBERED and isinstance(file.get(_SNAPSHOTS), list)
-    )
+    return isinstance(file, dict) and file.get("format-version") == _VERSION and isinstance(file.get(_SNAPSHOTS), list)
 
 
 def _snapshot(record: object) -> CarriedSnapshot | Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,12 +37,18 @@ class LiveEntries:
         self._remembered_max = remembered_max
         self._count = 0
         self._known: dict[str, Listed] = {}
+        self._before: dict[str, Listed] = {}  # what was known of the table as it was loaded before
         self._list: tuple[str, Sequence[ManifestFile]] | None = None  # the one read last
 
     def through(self, io: FileIO) -> LiveEntries:
         """Return what is known, to be added to by reading through another `io`: one of a table that was loaded anew."""
         result = LiveEntries(io, remembered_max=self._remembered_max)
-        result._known, result._count = dict(self._known), self._count
+        result._before = {**self._before, **self._known}
+        excess = 0 if self._remembered_max is None else _count(result._before) - self._remembered_max
+        for path in list(result._before):  # What was known first may be of no snapshot any more.
+            if excess <= 0:
+                break
+            excess -= len(result._before.pop(path).entries)
         return result
 
     def manifests(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:
@@ -57,7 +63,9 @@ class LiveEntries:
         """Return what the manifest lists."""
         known = self._known.get(manifest.manifest_path)
         if known is None:
-            known = Listed.of(private.read_manifest(self.io, manifest))
+            known = self._before.get(manifest.manifest_path)
+            if known is None:
+                known = Listed.of(private.read_manifest(self.io, manifest))
             self.remember(manifest, known)
         return known
 
@@ -74,7 +82,11 @@ class LiveEntries:
             return
         paths = {manifest.manifest_path for manifest in manifests}
         self._known = {path: listed for path, listed in self._known.items() if path in paths}
-        self._count = sum(len(listed.entries) for listed in self._known.values())
+        self._count = _count(self._known)
+
+
+def _count(known: Mapping[str, Listed]) -> int:
+    return sum(len(listed.entries) for listed in known.values())
 
 
 def is_live(manifest: ManifestFile) -> bool:

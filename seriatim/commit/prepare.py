@@ -84,15 +84,14 @@ class Preparation(Generic[R]):
         else:
             self.drop()
             begun_s = self._settings.clock.monotonic_s()
-            prepared = self._computed(table, files, manifests, pin, pending)
+            computed = self._computed(table, files, manifests, pin, pending)
             is_long = self._settings.clock.monotonic_s() - begun_s >= _LONG_S
-            if is_long and (now := self._overtaking(prepared, files)) is not None:
+            look = partial(self._require_useful, computed, files, attempt) if is_long else None
+            try:
+                prepared = self._staged(computed, table, files, look)
+            except ConflictError as lost:
                 self._tell(pin, found, attempt)
-                lost = ConflictError(
-                    self._attempts.name, expected=pin.snapshot_id, actual=now.snapshot_id, attempts=attempt
-                )
                 return Ready(partial(_lose, lost), {}, (), None, refusals=(ConflictError,))
-            prepared = self._staged(prepared, table, files)
         self._prepared = prepared
         self._attempts.spare(prepared.staged.locations)
         self._tell(pin, found, attempt)
@@ -157,22 +156,30 @@ class Preparation(Generic[R]):
         reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
         return Prepared(pin, pin, pending, steps, reads, sums, manifests)
 
-    def _overtaking(self, computed: Prepared, files: BaseFiles) -> Pin | None:
-        """Look at the table once more, and return what it is at if the computation is of no use any more."""
+    def _require_useful(self, computed: Prepared, files: BaseFiles, attempt: int) -> None:
+        """Look at the table once more.
+
+        Raises:
+            ConflictError: something that the change had read may have changed.
+        """
         try:
             table = self._attempts.look()
-            pin = Pin.of(table, self._settings.branch)
+            now = Pin.of(table, self._settings.branch)
             self._files = BaseFiles(table, files)  # The next attempt is to know what is read for this.
-            found = self._effect(computed, table, self._files, pin, computed.pending)
+            found = self._effect(computed, table, self._files, now, computed.pending)
         except Exception:  # noqa: BLE001  # The look saves files; whether the table can be written, the commit finds out.
-            return None
-        return pin if found is Effect.STALE else None
+            return
+        if found is Effect.STALE:
+            base = computed.pin.snapshot_id
+            raise ConflictError(self._attempts.name, expected=base, actual=now.snapshot_id, attempts=attempt)
 
-    def _staged(self, prepared: Prepared, table: Table, files: BaseFiles) -> Prepared:
+    def _staged(
+        self, prepared: Prepared, table: Table, files: BaseFiles, before_writing: Callable[[], None] | None = None
+    ) -> Prepared:
         """Return the change with its files written for the base that it is prepared for."""
-        recorder = RecordingFileIO(table.io)
+        name, base, recorder = self._attempts.name, prepared.pin.snapshot_id, RecordingFileIO(table.io)
         try:
-            staged = stage(self._attempts.name, table, recorder, prepared.pin.snapshot_id, prepared.steps, files)
+            staged = stage(name, table, recorder, base, prepared.steps, files, before_writing)
         except Exception:
             recorder.close()
             residue.remove(table.io, recorder.written)

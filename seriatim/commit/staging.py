@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,26 +52,39 @@ def covering(steps: Sequence[Step]) -> BooleanExpression:
 
 
 def stage(
-    name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], files: BaseFiles
+    name: str,
+    table: Table,
+    io: FileIO,
+    snapshot_id: int | None,
+    steps: Sequence[Step],
+    files: BaseFiles,
+    before_writing: Callable[[], None] | None = None,
 ) -> Staged:
     """Write the files of the steps through `io`, computed from that snapshot of the loaded table (None: it has none).
 
-    `files` are those of the table.
+    `files` are those of the table. `before_writing` is called before the first file is written, and may raise.
 
     Raises:
         RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
     """
-    return _Stage(name, table, io, snapshot_id, steps, files).run()
+    return _Stage(name, table, io, snapshot_id, steps, files, before_writing).run()
 
 
 class _Stage:
     """One change being written."""
 
     def __init__(
-        self, name: str, table: Table, io: FileIO, snapshot_id: int | None, steps: Sequence[Step], files: BaseFiles
+        self,
+        name: str,
+        table: Table,
+        io: FileIO,
+        snapshot_id: int | None,
+        steps: Sequence[Step],
+        files: BaseFiles,
+        before_writing: Callable[[], None] | None,
     ) -> None:
         self._name, self._table, self._io, self._snapshot_id, self._steps = name, table, io, snapshot_id, steps
-        self._files = files
+        self._files, self._before_writing = files, before_writing
         self._written: list[DataFile] = []
         self._removed: list[DataFile] = []
         self._rows_removed = 0
@@ -127,6 +140,8 @@ class _Stage:
 
     def _write(self, rows: Sequence[pa.Table]) -> None:
         if rows:
+            if self._before_writing is not None and not self._written:
+                self._before_writing()
             self._written.extend(write_rows(self._name, self._table.metadata, self._io, rows))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
+import pickle
+from copy import copy, deepcopy
 from typing import Any, Final
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_carried_snapshot_answers_as_pyicebergs(bank: Bank) -> None:
     assert isinstance(snapshot, CarriedSnapshot)
     assert all(getattr(snapshot, name) == getattr(theirs, name) for name in Snapshot.model_fields)
     assert snapshot.manifests(table.io) == theirs.manifests(table.io)
-    assert deepcopy(snapshot) == theirs
+    assert deepcopy(snapshot) == copy(snapshot) == pickle.loads(pickle.dumps(snapshot)) == theirs  # noqa: S301  # Ours.
     assert summary.word(snapshot, summary.OPERATION_IDS) == '["a"]'
     assert summary.word(snapshot, "nothing of the kind") is None
 

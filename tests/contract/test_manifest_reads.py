@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from seriatim.commit.live_entries import LiveEntries
 from tests.contract.apply_support import Deposit, call
 from tests.faults.bank import Bank
-from tests.faults.fileio import FileFaults, Kind, Step, WatchedCatalog
+from tests.faults.fileio import FileFaults, Kind, Step, WatchedCatalog, WatchedFileIO
 
 
 def manifests(bank: Bank) -> set[str]:
@@ -31,3 +32,25 @@ def test_a_rebase_reads_what_the_rival_has_written_alone(empty_bank: Bank) -> No
     assert watch.counts[Step.READ, Kind.MANIFEST] == len(known) + len(new)
     assert bank.balances() == {1: 110, 2: 5, 3: 300}
     catalog.engine.dispose()
+
+
+def test_what_was_read_last_is_remembered_where_not_all_of_it_can_be(empty_bank: Bank) -> None:
+    """Manifests that were replaced take no room from those that replaced them."""
+    table, watch = empty_bank.create(file_per_row=True).table(), FileFaults()
+    first, second, third = table.inspect.manifests().column("path").to_pylist()
+    head = table.current_snapshot()
+    assert head is not None
+    manifest = {each.manifest_path: each for each in head.manifests(table.io)}
+    entries = LiveEntries(WatchedFileIO(table.io, watch), remembered_max=2)
+
+    for path in (first, second):
+        entries.of(manifest[path])
+    entries = entries.through(WatchedFileIO(table.io, watch))
+    entries.of(manifest[third])
+    entries = entries.through(WatchedFileIO(table.io, watch))
+    for path in (second, third):
+        entries.of(manifest[path])
+    assert watch.counts[Step.READ, Kind.MANIFEST] == 3
+
+    entries.of(manifest[first])
+    assert watch.counts[Step.READ, Kind.MANIFEST] == 4

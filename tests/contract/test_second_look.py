@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import RESTError
 from pyiceberg.table import Table
 
 from seriatim import RetryPolicy
+from seriatim.commit import Base, Change, Delete, NoChange, Rewrite
 from seriatim.commit.observe import Reapplied
-from seriatim.errors import ConflictError
+from seriatim.errors import ConflictError, RowNotFoundError
 from tests.contract.apply_support import Deposit, Told, call
 from tests.faults.bank import Bank
 from tests.faults.clock import ManualClock
@@ -78,6 +80,33 @@ def test_what_was_computed_is_kept_where_the_rival_changed_nothing_of_it(empty_b
 
     assert (attempts, computed, long.data_files_written) == (2, 1, 1)
     assert bank.balances() == {1: 110, 2: 5, 3: 300}
+
+
+@pytest.mark.parametrize("change", [NoChange(), Delete("id == 77")], ids=["no change", "nothing to delete"])
+def test_what_writes_nothing_is_done_whatever_came_in_between(long: _Bench, change: Change) -> None:
+    """There is nothing to save."""
+    [passes, _] = long.passes(lambda: long.bank.deposit(5))
+
+    def computed(base: Base) -> Change:
+        passes()
+        return change
+
+    receipt = call(long.bank, computed, catalog=long.catalog, clock=long.clock, observer=long.told)
+
+    assert (receipt.attempts, receipt.conflicts, receipt.is_noop) == (0, (), True)
+
+
+def test_a_change_that_does_not_fit_is_told_at_once(long: _Bench) -> None:
+    """However often the table moves."""
+    [passes, _] = long.passes(lambda: long.bank.deposit(5))
+    absent = pa.table({"id": pa.array([77], pa.int64()), "bal": pa.array([1], pa.int64())})
+
+    def computed(base: Base) -> Change:
+        passes()
+        return Rewrite(absent, keys="id")
+
+    with pytest.raises(RowNotFoundError):
+        call(long.bank, computed, catalog=long.catalog, clock=long.clock)
 
 
 @pytest.mark.parametrize(("took_s", "looks"), [(LONG_S, 1), (LONG_S * 0.99, 0)])

@@ -540,15 +540,15 @@ SABOTAGES: Final = (
     _one(
         "a long computation is dropped wherever the table has moved",
         "commit/prepare",
-        "return pin if found is Effect.STALE else None",
-        "return pin if found is not Effect.NONE or pin != computed.pin else None",
+        "found = self._effect(computed, table, self._files, now, computed.pending)",
+        "found = Effect.STALE if now != computed.pin else Effect.NONE",
         "tests/contract/test_second_look.py",
     ),
     _one(
         "every change is looked at once more, however short it was",
         "commit/prepare",
-        "if is_long and (now := self._overtaking(prepared, files)) is not None:",
-        "if (now := self._overtaking(prepared, files)) is not None:",
+        "look = partial(self._require_useful, computed, files, attempt) if is_long else None",
+        "look = partial(self._require_useful, computed, files, attempt)",
         "tests/contract/test_second_look.py",
     ),
     _one(
