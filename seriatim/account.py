@@ -29,7 +29,7 @@ from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
 from seriatim.commit.retention import RetentionPolicy
-from seriatim.commit.staging import stage
+from seriatim.commit.staging import Stage
 from seriatim.commit.submission import submit
 from seriatim.commit.turnstile.chosen import default_turnstile
 from seriatim.commit.turnstile.lines import line_of
@@ -146,7 +146,7 @@ def _submit(
     def write(handle: Table) -> None:
         landing.accompany(handle)
         steps = steps_of(attempts.name, handle.metadata, Rewrite(row, where=_WHERE))
-        staged = stage(attempts.name, handle, handle.io, pin.snapshot_id, steps, files)
+        staged = Stage(attempts.name, handle, handle.io, pin.snapshot_id, steps, files).run()
         submit(handle, staged, pin.branch, now_ms, files.entries)
 
     return attempts.submit(table, write, result=new, words={**landing.words, **change}, tag=landing.tag)

@@ -32,7 +32,7 @@ class LiveEntries:
     """Reads manifests and the lists of them, and remembers what will be asked for again: neither ever changes."""
 
     def __init__(self, io: FileIO, *, remembered_max: int | None = REMEMBERED_MAX) -> None:
-        """Remember up to so many entries (None: all), and forget nothing to make room for others."""
+        """Remember up to so many entries (None: all), and forget nothing to make room for others of the same load."""
         self.io = io
         self._remembered_max = remembered_max
         self._count = 0

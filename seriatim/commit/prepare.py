@@ -23,7 +23,7 @@ from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.commit.pin import Pin
 from seriatim.commit.rebase import Effect, effect
 from seriatim.commit.recorder import RecordingFileIO
-from seriatim.commit.staging import Staged, covering, stage
+from seriatim.commit.staging import Stage, Staged, covering
 from seriatim.commit.submission import submit
 from seriatim.errors import ConflictError
 
@@ -179,7 +179,7 @@ class Preparation(Generic[R]):
         """Return the change with its files written for the base that it is prepared for."""
         name, base, recorder = self._attempts.name, prepared.pin.snapshot_id, RecordingFileIO(table.io)
         try:
-            staged = stage(name, table, recorder, base, prepared.steps, files, before_writing)
+            staged = Stage(name, table, recorder, base, prepared.steps, files, before_writing).run()
         except Exception:
             recorder.close()
             residue.remove(table.io, recorder.written)

@@ -51,26 +51,7 @@ def covering(steps: Sequence[Step]) -> BooleanExpression:
     return Or(*conditions)  # A balanced tree, which hundreds of edits do not make too deep.
 
 
-def stage(
-    name: str,
-    table: Table,
-    io: FileIO,
-    snapshot_id: int | None,
-    steps: Sequence[Step],
-    files: BaseFiles,
-    before_writing: Callable[[], None] | None = None,
-) -> Staged:
-    """Write the files of the steps through `io`, computed from that snapshot of the loaded table (None: it has none).
-
-    `files` are those of the table. `before_writing` is called before the first file is written, and may raise.
-
-    Raises:
-        RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
-    """
-    return _Stage(name, table, io, snapshot_id, steps, files, before_writing).run()
-
-
-class _Stage:
+class Stage:
     """One change being written."""
 
     def __init__(
@@ -81,8 +62,12 @@ class _Stage:
         snapshot_id: int | None,
         steps: Sequence[Step],
         files: BaseFiles,
-        before_writing: Callable[[], None] | None,
+        before_writing: Callable[[], None] | None = None,
     ) -> None:
+        """Write through `io` what the steps make of that snapshot of the loaded table (None: it has none).
+
+        `files` are those of the table. `before_writing` is called before the first file is written, and may raise.
+        """
         self._name, self._table, self._io, self._snapshot_id, self._steps = name, table, io, snapshot_id, steps
         self._files, self._before_writing = files, before_writing
         self._written: list[DataFile] = []
@@ -91,6 +76,11 @@ class _Stage:
         self._selected: list[list[pa.Table]] = [[] for _ in steps]  # what each step took away, where that matters
 
     def run(self) -> Staged:
+        """Write the files of the steps.
+
+        Raises:
+            RowNotFoundError: a key that must have a row has none; what was written already is the caller's to remove.
+        """
         held = list(self._rows_left())
         new = self._rows_added()
         self._require_keys()

@@ -30,7 +30,4 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     assert {name for name in names if ".dist-info/" not in name} == modules | {"seriatim/py.typed"}
     assert "seriatim-0.1.0.dist-info/licenses/LICENSE" in names
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line]
-    assert needed == [
-        "Requires-Dist: pyarrow>=17",
-        "Requires-Dist: pyiceberg<0.13,>=0.10",
-    ]
+    assert needed == ["Requires-Dist: pyarrow>=17", "Requires-Dist: pyiceberg<0.13,>=0.10"]
