@@ -18,6 +18,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import residue, sql_swap
 from seriatim.commit.gate import Gate, GateError
+from seriatim.commit.observe import Observer, OutcomeLookedUp
 from seriatim.commit.outcome import Outcome, look_up
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
@@ -69,13 +70,13 @@ class Attempts(Generic[R]):
         catalog: Catalog,
         identifier: str | Identifier,
         branch: str = MAIN_BRANCH,
-        looked_up: Callable[[Attempt[R], Outcome], None] | None = None,
+        observer: Observer | None = None,
     ) -> None:
-        """Begin a call on a branch of a table; `looked_up` is told whenever an outcome was looked up."""
+        """Begin a call on a branch of a table; the `observer` is told whenever an outcome was looked up."""
         self._catalog = catalog
         self._identifier = identifier if isinstance(identifier, str) else tuple(identifier)
         self._branch = branch
-        self._looked_up = looked_up
+        self._observer = observer
         self._spared: frozenset[str] = frozenset()
         self.name = identifier if isinstance(identifier, str) else ".".join(identifier)
         self.count = 0
@@ -273,8 +274,9 @@ class Attempts(Generic[R]):
     def _tell(self, found: Mapping[Outcome, Sequence[Attempt[R]]]) -> None:
         for outcome, attempts in found.items():
             for attempt in attempts:
-                if self._looked_up is not None:
-                    self._looked_up(attempt, outcome)
+                if self._observer is not None:
+                    ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
+                    self._observer.notify(OutcomeLookedUp(self.name, ids, outcome))
 
     def _bury(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
         """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""

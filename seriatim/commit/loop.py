@@ -20,8 +20,7 @@ from seriatim.commit.landing import Landing
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
-from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, OutcomeLookedUp, Silent, Unbreakable
-from seriatim.commit.outcome import Outcome
+from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, Silent, Unbreakable
 from seriatim.commit.pace import PACES
 from seriatim.commit.pin import Pin
 from seriatim.commit.policy import RetryPolicy
@@ -140,7 +139,7 @@ class Call:
 
     def __init__(self, catalog: Catalog, identifier: str | Identifier, settings: Settings) -> None:
         """Prepare the call; nothing is loaded yet."""
-        self.attempts: Attempts[_Done] = Attempts(catalog, identifier, settings.branch, looked_up=self._looked_up)
+        self.attempts: Attempts[_Done] = Attempts(catalog, identifier, settings.branch, settings.observer)
         self._settings, self._notify, self._name = settings, settings.observer.notify, self.attempts.name
         self._conflicts: list[Conflict] = []
         line = line_of(catalog, identifier)
@@ -283,10 +282,6 @@ class Call:
         )
         self._conflicts.append(conflict)
         self._notify(conflict)
-
-    def _looked_up(self, attempt: Attempt[_Done], outcome: Outcome) -> None:
-        ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
-        self._notify(OutcomeLookedUp(self._name, ids, outcome))
 
     def _nothing_to_do(self, pin: Pin, applied: dict[str, int | None]) -> Receipt:
         return self._receipt_of(pin.snapshot_id, (), _Done(applied, rows=None))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -243,3 +245,19 @@ def _discard(value: object) -> None:
 
 def _stop(message: str) -> None:
     raise RuntimeError(message)
+
+
+def test_a_call_leaves_nothing_for_the_collector_of_garbage(bank: Bank) -> None:
+    """What it was given and what it held is free when it returns."""
+    call(bank, Deposit(10))  # What is parsed for the first time leaves PyIceberg's parser's exceptions behind.
+    change, observer = Deposit(10), Told()
+    held = weakref.ref(change), weakref.ref(observer)
+    gc.disable()
+    try:
+        call(bank, change, observer=observer)
+        del change, observer
+        left = [ref() for ref in held]
+    finally:
+        gc.enable()
+
+    assert left == [None, None]
