@@ -531,10 +531,10 @@ SABOTAGES: Final = (
         "tests/contract/test_sql_swap.py",
     ),
     _one(
-        "whatever an old snapshot says is carried on unseen",
+        "whatever an old snapshot or a log says is carried on unseen",
         "commit/carried",
-        "return CarriedSnapshot(record) if _is_plain(record) else Snapshot.model_validate(record)",
-        "return CarriedSnapshot(record)",
+        "field: [kind(each) if kind.is_plain(each) else kind.kind.model_validate(each) for each in file[key]]",
+        "field: [kind(each) for each in file[key]]",
         "tests/contract/test_carried.py",
     ),
     _one(
