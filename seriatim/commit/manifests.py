@@ -23,7 +23,7 @@ from pyiceberg.table import TableProperties
 from seriatim.commit.live_entries import Listed, is_live
 
 _ENTRIES_MAX: Final = 10_000  # of one manifest that is written
-_NEAR_MIN: Final = 12
+_NEAR_MIN: Final = 8
 _ANY_SPEC: Final = -1  # Of a removed file that does not say which it has.
 
 ReadEntries = Callable[[ManifestFile], Listed]

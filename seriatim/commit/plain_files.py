@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pyiceberg.io.pyarrow import (
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionKey
+from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
 from pyiceberg.schema import Schema
 from pyiceberg.table import TableProperties
 from pyiceberg.table.locations import load_location_provider
@@ -57,10 +58,22 @@ def write_plain(metadata: TableMetadata, io: FileIO, rows: pa.Table, file_id: st
     """
     if not _is_plain(metadata, rows):
         return None
-    parts = [(None, rows)] if metadata.spec().is_unpartitioned() else private.partitions_of(metadata, rows)
+    parts = _parts(metadata, rows)
     if len(parts) > _PARTITIONS_MAX:
         return None
     return [_write(metadata, io, part, key, f"00000-{n}-{uuid.UUID(file_id)}") for n, (key, part) in enumerate(parts)]
+
+
+def _parts(metadata: TableMetadata, rows: pa.Table) -> Sequence[tuple[PartitionKey | None, pa.Table]]:
+    """Return the rows by partitions; most often there is one, which is found out sooner than how to tell them apart."""
+    schema, values = metadata.schema(), []
+    for field in metadata.spec().fields:
+        transform = field.transform.pyarrow_transform(schema.find_type(field.source_id))
+        found = transform(rows[schema.find_column_name(field.source_id)]).unique()
+        if len(found) > 1:
+            return private.partitions_of(metadata, rows)
+        values.append(PartitionFieldValue(field, found[0].as_py()))
+    return [(PartitionKey(values, metadata.spec(), schema) if values else None, rows)]
 
 
 def _write(metadata: TableMetadata, io: FileIO, rows: pa.Table, key: PartitionKey | None, name: str) -> DataFile:

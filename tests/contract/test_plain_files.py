@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -17,7 +17,16 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
-from pyiceberg.transforms import BucketTransform, IdentityTransform, Transform
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+)
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -240,6 +249,44 @@ def test_a_file_for_each_partition_is_written_as_pyiceberg_writes_it(
     assert {file.file_path: path_of(file.file_path).read_bytes() for file in theirs} == contents
     assert [told(file) for file in ours] == [told(file) for file in theirs]
     assert len(contents) >= 2
+
+
+PARTITIONS: Final[list[tuple[PrimitiveType, Transform[Any, Any]]]] = [
+    *((type_, IdentityTransform()) for type_ in VALUES),
+    *((type_, BucketTransform(4)) for type_ in (IntegerType(), LongType(), DateType(), StringType(), TimestampType())),
+    *((type_, TruncateTransform(3)) for type_ in (IntegerType(), LongType(), StringType())),
+    *((TimestampType(), transform()) for transform in (YearTransform, MonthTransform, DayTransform, HourTransform)),
+    (DateType(), MonthTransform()),
+]
+
+
+def outcome(write: Callable[..., Iterable[DataFile] | None], table: Table, rows: pa.Table, file_id: str) -> Any:
+    """Return what is written, or how it fails."""
+    try:
+        files = write(table.metadata, table.io, rows, file_id) or ()
+        return [(file.file_path, path_of(file.file_path).read_bytes(), told(file)) for file in files]
+    except Exception as err:  # noqa: BLE001  # Compared with another one.
+        return type(err)
+
+
+@pytest.mark.parametrize(("type_", "transform"), PARTITIONS, ids=lambda each: str(each).replace("[", "-").rstrip("]"))
+def test_rows_of_one_partition_are_written_as_pyiceberg_writes_them(
+    empty_bank: Bank, type_: PrimitiveType, transform: Transform[Any, Any]
+) -> None:
+    """In whatever chunks they come, beside a second column that the table is partitioned by; what fails, fails."""
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "of", type_))
+    spec = PartitionSpec(
+        PartitionField(2, 1000, transform, "part"), PartitionField(1, 1001, IdentityTransform(), "number")
+    )
+    table = empty_bank.create((), schema=schema, spec=spec).table()
+
+    for value in (VALUES[type_], None):
+        row = pa.Table.from_pylist([{"id": 7, "of": value}], schema=schema.as_arrow())
+        rows, file_id = pa.concat_tables([row, row, row]), new_id()
+
+        theirs = outcome(private.write_files, table, rows, file_id)
+
+        assert outcome(write_plain, table, rows, file_id) == theirs
 
 
 PARTITIONED: Final = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))

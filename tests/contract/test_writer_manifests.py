@@ -82,7 +82,7 @@ def test_a_large_manifest_is_split_by_the_first_removal(empty_bank: Bank) -> Non
 
     assert len(anew[0]) > 1
     assert sum(anew[0]) == 65
-    assert all(len(counts) == 1 and counts[0] <= 13 for counts in anew[-10:])
+    assert all(len(counts) == 1 and counts[0] <= 9 for counts in anew[-10:])
     assert len(now(bank).head().manifests) <= 8
     assert sum(bank.balances().values()) == 20
     assert len(bank.rows()) == 64
@@ -116,16 +116,16 @@ def test_manifests_are_not_merged_where_the_table_says_so(empty_bank: Bank) -> N
 def test_manifests_are_merged_up_to_the_size_that_the_table_says(empty_bank: Bank, target: int, count: int) -> None:
     """`commit.manifest.target-size-bytes`; one that is written anew because it loses a file counts, too."""
     bank = empty_bank.create((), properties={"commit.manifest.target-size-bytes": str(target)})
-    for first in (0, 20):
-        _append_files(bank, [accounts((id_, 0)) for id_ in range(first, first + 20)], {})
+    for first in (0, 15):
+        _append_files(bank, [accounts((id_, 0)) for id_ in range(first, first + 15)], {})
     lengths = [each.listed["manifest_length"] for each in now(bank).head().manifests]
-    assert all(5_500 < length < 10_000 for length in lengths)
+    assert all(5_000 < length < 10_000 for length in lengths)
 
-    call(bank, lambda base: Rewrite(accounts((30, 1)), keys="id"))
+    call(bank, lambda base: Rewrite(accounts((20, 1)), keys="id"))
 
     manifests = now(bank).head().manifests
     assert len(manifests) == count
-    assert sorted(bank.balances()) == list(range(40))
+    assert sorted(bank.balances()) == list(range(30))
 
 
 def test_a_manifest_that_only_tells_of_removals_goes_with_the_next_commit(bank: Bank) -> None:

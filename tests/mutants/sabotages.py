@@ -538,6 +538,13 @@ SABOTAGES: Final = (
         "tests/contract/test_carried.py",
     ),
     _one(
+        "rows of several partitions share a file",
+        "commit/plain_files",
+        "if len(found) > 1:",
+        "if not found:",
+        "tests/contract/test_plain_files.py",
+    ),
+    _one(
         "a long computation is dropped wherever the table has moved",
         "commit/prepare",
         "found = self._effect(computed, table, self._files, now, computed.pending)",
