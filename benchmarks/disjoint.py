@@ -11,7 +11,7 @@ from benchmarks.figures import Key, Series
 from benchmarks.systems.seriatim import BUCKETS, BUCKETS_OF_EACH, Apply
 from benchmarks.target import Side, Target
 
-_ROUNDS: Final = 3
+_ROUNDS: Final = 9
 _ALONE: Final = Crew(processes=1, threads=1, increments=100)
 _TOGETHER: Final = Crew(processes=BUCKETS // BUCKETS_OF_EACH, threads=1, increments=25)
 _RATE, _COMPUTED, _ATTEMPTS = "commits/s", "computations per commit", "attempts per commit"

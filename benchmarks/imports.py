@@ -13,7 +13,7 @@ from benchmarks.figures import Key, Series
 from benchmarks.rounds import Task, children_cpu_s, interleaved
 from benchmarks.target import Side, Target
 
-_ROUNDS: Final = 7
+_ROUNDS: Final = 15
 _STATEMENTS: Final = (
     "pass",
     "import seriatim",
