@@ -44,7 +44,9 @@ class Carried(Generic[M]):
         """Be equal to the model that it stands for."""
         return self.whole() == (other.whole() if isinstance(other, Carried) else other)
 
-    __hash__ = None  # type: ignore[assignment]  # As of PyIceberg's snapshot, whose summary can be changed.
+    def __hash__(self) -> int:
+        """Be hashed as the model that it stands for."""
+        return hash(self.whole())
 
     def __repr__(self) -> str:
         """Show the model that it stands for."""
@@ -121,8 +123,14 @@ class CarriedSnapshotLogEntry(Carried[SnapshotLogEntry]):
 class CarriedMetadataLogEntry(Carried[MetadataLogEntry]):
     """Stands in for what the log says of one earlier metadata file."""
 
-    __slots__ = ()
+    __slots__ = ("metadata_file",)
     kind = MetadataLogEntry
+    slots = Carried.slots | frozenset(__slots__)
+
+    def __init__(self, record: Record) -> None:
+        """Take a `record` of a metadata file for what it says."""
+        super().__init__(record)
+        self.metadata_file: str = record["metadata-file"]  # Asked of each where old files are deleted.
 
     @staticmethod
     def is_plain(record: object) -> TypeGuard[Record]:

@@ -73,7 +73,9 @@ def _parts(metadata: TableMetadata, rows: pa.Table) -> Sequence[tuple[PartitionK
         if len(found) > 1:
             return private.partitions_of(metadata, rows)
         values.append(PartitionFieldValue(field, found[0].as_py()))
-    return [(PartitionKey(values, metadata.spec(), schema) if values else None, rows)]
+    if not values:
+        return [(None, rows)]
+    return [(PartitionKey(values, metadata.spec(), schema), rows.combine_chunks())]  # As PyIceberg writes a partition.
 
 
 def _write(metadata: TableMetadata, io: FileIO, rows: pa.Table, key: PartitionKey | None, name: str) -> DataFile:

@@ -193,6 +193,7 @@ def test_a_carried_snapshot_answers_as_pyicebergs(bank: Bank) -> None:
     assert deepcopy(snapshot) == copy(snapshot) == pickle.loads(pickle.dumps(snapshot)) == theirs  # noqa: S301  # Ours.
     assert summary.word(snapshot, summary.OPERATION_IDS) == '["a"]'
     assert summary.word(snapshot, "nothing of the kind") is None
+    assert hash(snapshot) == hash(theirs)
 
 
 def test_a_carried_entry_of_a_log_answers_as_pyicebergs(bank: Bank) -> None:
@@ -206,6 +207,7 @@ def test_a_carried_entry_of_a_log_answers_as_pyicebergs(bank: Bank) -> None:
         for entry, model in zip(log, expected, strict=True):
             assert isinstance(entry, Carried)
             assert all(getattr(entry, name) == getattr(model, name) for name in type(model).model_fields)
+            assert hash(entry) == hash(model)
             assert deepcopy(entry) == copy(entry) == pickle.loads(pickle.dumps(entry)) == model  # noqa: S301  # Ours.
 
 
@@ -263,8 +265,10 @@ def test_a_commit_makes_no_models_of_a_long_history(bank: Bank, monkeypatch: pyt
     assert counts[0] == counts[1] < 10
 
 
-def test_a_commit_makes_no_models_of_the_logs(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither when it reads them, nor later, when snapshots expire."""
+def test_a_commit_makes_no_models_of_the_logs(empty_bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither when it reads them, nor later, when snapshots expire and old metadata files are deleted."""
+    limits = {"write.metadata.previous-versions-max": "10", "write.metadata.delete-after-commit.enabled": "true"}
+    bank = empty_bank.create(properties=limits)
     catalog = SqlCatalog("bank", **bank.properties())
     made: list[object] = []
     for _ in range(25):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import AlwaysTrue
@@ -287,6 +288,21 @@ def test_rows_of_one_partition_are_written_as_pyiceberg_writes_them(
         theirs = outcome(private.write_files, table, rows, file_id)
 
         assert outcome(write_plain, table, rows, file_id) == theirs
+
+
+def test_rows_of_one_partition_that_come_in_many_chunks_are_one(empty_bank: Bank) -> None:
+    """A page does not end where a chunk does."""
+    schema = Schema(*TWO.fields, NestedField(3, "rate", DoubleType()))
+    table = empty_bank.create((), schema=schema, spec=PARTITIONED).table()
+    count, size, file_id = 500_000, 300, new_id()
+    numbers = pa.array(range(count), pa.int64())
+    columns = [pa.repeat(pa.scalar(7, pa.int64()), count), numbers, pc.random(count, initializer=1)]
+    whole = pa.Table.from_arrays(columns, schema=schema.as_arrow())
+    rows = pa.concat_tables([whole.slice(first, size) for first in range(0, count, size)])
+
+    theirs = outcome(private.write_files, table, rows, file_id)
+
+    assert outcome(write_plain, table, rows, file_id) == theirs
 
 
 PARTITIONED: Final = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
