@@ -18,7 +18,7 @@ from pyiceberg.typedef import Identifier
 
 from seriatim.commit import residue, sql_swap
 from seriatim.commit.gate import Gate, GateError
-from seriatim.commit.observe import Observer, OutcomeLookedUp
+from seriatim.commit.observe import Observer, OutcomeLookedUp, Silent
 from seriatim.commit.outcome import Outcome, look_up
 from seriatim.commit.pin import Pin
 from seriatim.commit.recorder import RecordingFileIO
@@ -76,7 +76,7 @@ class Attempts(Generic[R]):
         self._catalog = catalog
         self._identifier = identifier if isinstance(identifier, str) else tuple(identifier)
         self._branch = branch
-        self._observer = observer
+        self._observer = observer or Silent()
         self._spared: frozenset[str] = frozenset()
         self.name = identifier if isinstance(identifier, str) else ".".join(identifier)
         self.count = 0
@@ -274,9 +274,8 @@ class Attempts(Generic[R]):
     def _tell(self, found: Mapping[Outcome, Sequence[Attempt[R]]]) -> None:
         for outcome, attempts in found.items():
             for attempt in attempts:
-                if self._observer is not None:
-                    ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
-                    self._observer.notify(OutcomeLookedUp(self.name, ids, outcome))
+                ids = tuple(snapshot.snapshot_id for snapshot in attempt.staged)
+                self._observer.notify(OutcomeLookedUp(self.name, ids, outcome))
 
     def _bury(self, io: FileIO, dead: Sequence[Attempt[R]]) -> None:
         """Remove what dead attempts wrote, but for what another attempt of the call shares with them."""

@@ -27,7 +27,6 @@ class Carried(Generic[M]):
 
     __slots__ = ("_model", "record")
     kind: ClassVar[type[IcebergBaseModel]]  # of which M is
-    slots: ClassVar[frozenset[str]] = frozenset({"_model", "record"})
 
     def __init__(self, record: Record) -> None:
         """Take a `record` of a metadata file for what it says."""
@@ -36,7 +35,7 @@ class Carried(Generic[M]):
 
     def __getattr__(self, name: str) -> Any:
         """Answer as PyIceberg's model does."""
-        if name in self.slots:
+        if name in Carried.__slots__:
             raise AttributeError(name)  # Of a copy that is being made.
         return getattr(self.whole(), name)
 
@@ -64,7 +63,6 @@ class CarriedSnapshot(Carried[Snapshot]):
 
     __slots__ = ("parent_snapshot_id", "sequence_number", "snapshot_id", "timestamp_ms")
     kind = Snapshot
-    slots = Carried.slots | frozenset(__slots__)
 
     def __init__(self, record: Record) -> None:
         """Take a `record` of a metadata file for what it says."""
@@ -103,7 +101,6 @@ class CarriedSnapshotLogEntry(Carried[SnapshotLogEntry]):
 
     __slots__ = ("snapshot_id",)
     kind = SnapshotLogEntry
-    slots = Carried.slots | frozenset(__slots__)
 
     def __init__(self, record: Record) -> None:
         """Take a `record` of a metadata file for what it says."""
@@ -125,7 +122,6 @@ class CarriedMetadataLogEntry(Carried[MetadataLogEntry]):
 
     __slots__ = ("metadata_file",)
     kind = MetadataLogEntry
-    slots = Carried.slots | frozenset(__slots__)
 
     def __init__(self, record: Record) -> None:
         """Take a `record` of a metadata file for what it says."""
