@@ -59,6 +59,10 @@ class LiveEntries:
             self._list = snapshot.manifest_list, private.read_manifest_list(self.io, snapshot.manifest_list)
         return self._list[1]
 
+    def knows(self, manifest: ManifestFile) -> bool:
+        """Tell whether it can be said what the manifest lists without reading it."""
+        return manifest.manifest_path in self._known or manifest.manifest_path in self._before
+
     def of(self, manifest: ManifestFile) -> Listed:
         """Return what the manifest lists."""
         known = self._known.get(manifest.manifest_path)

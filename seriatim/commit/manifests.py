@@ -12,7 +12,7 @@ that the next removal reads and writes about the square root of all entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Final
@@ -20,14 +20,11 @@ from typing import Final
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import TableProperties
 
-from seriatim.commit.live_entries import Listed, is_live
+from seriatim.commit.live_entries import LiveEntries, is_live
 
 _ENTRIES_MAX: Final = 10_000  # of one manifest that is written
 _NEAR_MIN: Final = 8
 _ANY_SPEC: Final = -1  # Of a removed file that does not say which it has.
-
-ReadEntries = Callable[[ManifestFile], Listed]
-"""Returns the live entries of a manifest, with their sequence numbers."""
 
 
 @dataclass(slots=True)
@@ -90,7 +87,7 @@ class MissingFileError(LookupError):
 
 def plan(
     manifests: Iterable[ManifestFile],
-    read_entries: ReadEntries,
+    entries: LiveEntries,
     *,
     content: ManifestContent,
     added: Sequence[DataFile],
@@ -116,7 +113,7 @@ def plan(
     live = [manifest for manifest in manifests if manifest.content == content and is_live(manifest)]
     total = sum(_live_count(manifest) or 0 for manifest in live)
     near = max(_NEAR_MIN, isqrt(total)) if splits else _ENTRIES_MAX
-    _take_out(result, live, read_entries, removed, near)
+    _take_out(result, live, entries, removed, near)
     if merges:
         for contents in result.written.values():
             contents.set_apart(later)
@@ -124,7 +121,7 @@ def plan(
         is_split = total > 4 * near and len(result.kept) <= 2 * near
         for each in merged & result.written.keys():
             if not (result.written[each].deleted and is_split):
-                _take_in(result, read_entries, each, target_bytes)
+                _take_in(result, entries, each, target_bytes)
     return result
 
 
@@ -143,18 +140,18 @@ def merging(properties: Mapping[str, str]) -> tuple[bool, int]:
 
 
 def _take_out(
-    result: Plan, live: Sequence[ManifestFile], read_entries: ReadEntries, removed: Sequence[DataFile], near: int
+    result: Plan, live: Sequence[ManifestFile], entries: LiveEntries, removed: Sequence[DataFile], near: int
 ) -> None:
-    """Write those manifests anew that list a removed file; newer ones are looked into first."""
+    """Write those manifests anew that list a removed file; those that are known come first, then newer ones."""
     sought = {file.file_path for file in removed}
     spec_ids = {spec_id_of(file, _ANY_SPEC) for file in removed}
     anew: set[str] = set()
-    for manifest in sorted(live, key=lambda each: each.sequence_number or 0, reverse=True):
+    for manifest in sorted(live, key=lambda each: (not entries.knows(each), -(each.sequence_number or 0))):
         if not sought:
             break
         if manifest.partition_spec_id not in spec_ids and _ANY_SPEC not in spec_ids:
             continue
-        listed = read_entries(manifest)
+        listed = entries.of(manifest)
         if listed.paths.isdisjoint(sought):
             continue
         contents = result.written.setdefault(manifest.partition_spec_id, Contents())
@@ -168,14 +165,14 @@ def _take_out(
     result.kept = [manifest for manifest in live if manifest.manifest_path not in anew]
 
 
-def _take_in(result: Plan, read_entries: ReadEntries, spec_id: int, target_bytes: int) -> None:
+def _take_in(result: Plan, entries: LiveEntries, spec_id: int, target_bytes: int) -> None:
     contents = result.written[spec_id]
     small = [each for each in result.kept if each.partition_spec_id == spec_id and _live_count(each) is not None]
     for manifest in sorted(small, key=lambda each: _live_count(each) or 0):
         contents.bytes_before += manifest.manifest_length
         if (_live_count(manifest) or 0) > contents.live or contents.bytes_before > target_bytes:
             return
-        contents.existing.extend(read_entries(manifest).entries)
+        contents.existing.extend(entries.of(manifest).entries)
         result.kept.remove(manifest)
 
 

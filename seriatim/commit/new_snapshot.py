@@ -94,7 +94,7 @@ class _Chain:
         merges, target_bytes = manifests.merging(self._metadata.properties)
         return manifests.plan(
             self._manifests,
-            self._entries.of,
+            self._entries,
             content=content,
             added=added,
             removed=removed,

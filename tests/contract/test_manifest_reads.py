@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import IdentityTransform
+
 from seriatim.commit.live_entries import LiveEntries
 from tests.contract.apply_support import Deposit, call
 from tests.faults.bank import Bank
@@ -31,6 +35,24 @@ def test_a_rebase_reads_what_the_rival_has_written_alone(empty_bank: Bank) -> No
     assert (receipt.attempts, receipt.rebases) == (2, 1)
     assert watch.counts[Step.READ, Kind.MANIFEST] == len(known) + len(new)
     assert bank.balances() == {1: 110, 2: 5, 3: 300}
+    catalog.engine.dispose()
+
+
+@pytest.mark.parametrize("account_id", [1, 2, 3])
+def test_a_removal_reads_no_manifest_but_the_one_that_was_read_from(empty_bank: Bank, account_id: int) -> None:
+    """However old it is: another's files are in none that the change has seen."""
+    bank = empty_bank.create(
+        spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id")),
+        file_per_row=True,
+        properties={"commit.manifest-merge.enabled": "false"},
+    )
+    watch = FileFaults()
+    catalog = WatchedCatalog("bank", watch, **bank.properties())
+
+    call(bank, Deposit(10, account_id=account_id), catalog=catalog)
+
+    assert watch.counts[Step.READ, Kind.MANIFEST] == 1
+    assert bank.balances() == {1: 100, 2: 200, 3: 300} | {account_id: 100 * account_id + 10}
     catalog.engine.dispose()
 
 
