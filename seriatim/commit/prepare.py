@@ -153,7 +153,7 @@ class Preparation(Generic[R]):
         steps = steps_of(self._attempts.name, table.metadata, change)
         sums = sums_of(self._attempts.name, table.metadata, change)
         dependence = covering(steps)
-        reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)
+        reads = base.reads if dependence in (AlwaysFalse(), *base.reads) else (*base.reads, dependence)
         return Prepared(pin, pin, pending, steps, reads, sums, manifests)
 
     def _require_useful(self, computed: Prepared, files: BaseFiles, attempt: int) -> None:

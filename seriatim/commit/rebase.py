@@ -1,8 +1,9 @@
 """Whether the commits that came after a base can have touched what was read from it (promise P3).
 
-Each later snapshot is compared with its parent, file by file, from the manifests themselves: no engine's summary is
-believed, but for one word. A snapshot whose operation is `replace` has the same rows as its parent, by the Iceberg
-specification. Whatever cannot be proven harmless counts as touched.
+Each later snapshot is compared with its parent, file by file, from the manifests themselves, but for those whose
+partitions rule out that they list such a file: no engine's summary of a snapshot is believed, but for one word. A
+snapshot whose operation is `replace` has the same rows as its parent, by the Iceberg specification. Whatever cannot be
+proven harmless counts as touched.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestFile
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, ManifestFile
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
 
@@ -34,7 +35,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The files that a snapshot has and its parent has not, and the other way round."""
+    """Files that a snapshot has and its parent has not, and the other way round."""
 
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
@@ -67,7 +68,7 @@ def effect(
     before = base_manifests
     for snapshot in later:
         now = entries.manifests(snapshot)
-        difference = _difference(entries, before, now)
+        difference = _difference(pruning, entries, before, now)
         if snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE:
             if any(file.file_path in replaced or not _is_data(file) for file in difference.all):
                 result = Effect.REWRITTEN
@@ -79,7 +80,7 @@ def effect(
 
 def _net_effect(pruning: Pruning, entries: LiveEntries, base: Sequence[ManifestFile], head: Snapshot | None) -> Effect:
     try:
-        is_touched = _may_touch(pruning, _difference(entries, base, entries.manifests(head)), entries, base)
+        is_touched = _may_touch(pruning, _difference(pruning, entries, base, entries.manifests(head)), entries, base)
     except FileNotFoundError:  # Nothing of the base need be there any more.
         return Effect.STALE
     return Effect.STALE if is_touched else Effect.NONE
@@ -98,10 +99,17 @@ def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, 
     return any(target is None or pruning.may_hold(target) for target in targets)
 
 
-def _difference(entries: LiveEntries, before: Sequence[ManifestFile], now: Sequence[ManifestFile]) -> _Difference:
+def _difference(
+    pruning: Pruning, entries: LiveEntries, before: Sequence[ManifestFile], now: Sequence[ManifestFile]
+) -> _Difference:
+    """Return the files that came and went, with all those among them that can hold a row that was read."""
     old, new = ({manifest.manifest_path: manifest for manifest in manifests} for manifests in (before, now))
-    gone = {file.file_path: file for file in _files(entries, (old[path] for path in old.keys() - new.keys()))}
-    come = {file.file_path: file for file in _files(entries, (new[path] for path in new.keys() - old.keys()))}
+    replaced = [old[path] for path in old.keys() - new.keys()]
+    written = [new[path] for path in new.keys() - old.keys()]
+    if all(manifest.content == ManifestContent.DATA for manifest in (*replaced, *written)):
+        # What a delete file is about, in contrast, is looked for among all files.
+        replaced, written = (list(filter(pruning.may_list, manifests)) for manifests in (replaced, written))
+    gone, come = ({file.file_path: file for file in _files(entries, manifests)} for manifests in (replaced, written))
     return _Difference(
         added=tuple(come[path] for path in come.keys() - gone.keys()),
         removed=tuple(gone[path] for path in gone.keys() - come.keys()),

@@ -38,14 +38,14 @@ def test_a_rebase_reads_what_the_rival_has_written_alone(empty_bank: Bank) -> No
     catalog.engine.dispose()
 
 
+BY_ID = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
+UNMERGED = {"commit.manifest-merge.enabled": "false"}
+
+
 @pytest.mark.parametrize("account_id", [1, 2, 3])
 def test_a_removal_reads_no_manifest_but_the_one_that_was_read_from(empty_bank: Bank, account_id: int) -> None:
     """However old it is: another's files are in none that the change has seen."""
-    bank = empty_bank.create(
-        spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id")),
-        file_per_row=True,
-        properties={"commit.manifest-merge.enabled": "false"},
-    )
+    bank = empty_bank.create(spec=BY_ID, file_per_row=True, properties=UNMERGED)
     watch = FileFaults()
     catalog = WatchedCatalog("bank", watch, **bank.properties())
 
@@ -53,6 +53,24 @@ def test_a_removal_reads_no_manifest_but_the_one_that_was_read_from(empty_bank: 
 
     assert watch.counts[Step.READ, Kind.MANIFEST] == 1
     assert bank.balances() == {1: 100, 2: 200, 3: 300} | {account_id: 100 * account_id + 10}
+    catalog.engine.dispose()
+
+
+def test_a_rebase_reads_no_manifest_whose_partitions_rule_it_out(empty_bank: Bank) -> None:
+    """Two rivals have written others; what the change replaces is where it was."""
+    bank = empty_bank.create(spec=BY_ID, file_per_row=True, properties=UNMERGED)
+    watch = FileFaults()
+    catalog = WatchedCatalog("bank", watch, **bank.properties())
+
+    def rivals() -> None:
+        bank.change(2, bal=5)
+        bank.change(3, bal=6)
+
+    receipt = call(bank, Deposit(10, rivals), catalog=catalog)
+
+    assert (receipt.attempts, receipt.rebases) == (2, 1)
+    assert watch.counts[Step.READ, Kind.MANIFEST] == 1
+    assert bank.balances() == {1: 110, 2: 5, 3: 6}
     catalog.engine.dispose()
 
 

@@ -17,7 +17,7 @@ from seriatim.commit import Append, Base, Change, Delete, RetentionPolicy, Rewri
 from seriatim.commit.observe import Reapplied, Rebased
 from tests.contract.apply_support import Deposit, Told, call
 from tests.faults.avro_files import path_of
-from tests.faults.bank import Bank, account_schema
+from tests.faults.bank import Bank, Row, account_schema
 from tests.faults.catalog import REPORTS, Fault, Landing
 from tests.faults.delete_files import delete_equal, delete_positions
 from tests.faults.replace import compact
@@ -642,27 +642,45 @@ def test_a_base_that_was_expired_is_compared_with_the_head_itself(empty_bank: Ba
     assert bank.inventory().missing == []
 
 
-@pytest.mark.parametrize(("is_partitioned", "calls"), [(False, 1), (True, 2)], ids=["was read", "was not read"])
-def test_a_base_that_was_expired_and_removed_is_compared_as_far_as_it_was_read(
-    empty_bank: Bank, is_partitioned: bool, calls: int
+OTHERS: tuple[Row, ...] = ({"id": 2, "bal": 200}, {"id": 3, "bal": 300}, {"id": 4, "bal": 400})
+
+
+def _forget_and_remove(bank: Bank) -> None:
+    """Have no base that was read before any more, nor a manifest that only it had."""
+    before = _manifests_of_head(bank)
+    _forget(bank, 2)
+    for path in before - _manifests_of_head(bank):
+        path_of(path).unlink()
+
+
+@pytest.mark.parametrize("is_partitioned", [False, True], ids=["was read", "is ruled out by its partitions"])
+def test_a_base_that_was_expired_and_removed_is_compared_as_far_as_it_matters(
+    empty_bank: Bank, is_partitioned: bool
 ) -> None:
-    """What is gone and was not looked into cannot be compared with anything: the change is computed again."""
+    """No manifest of it is read again."""
     by_id = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "id"))
-    others = [{"id": 2, "bal": 200}, {"id": 3, "bal": 300}, {"id": 4, "bal": 400}]  # In more files than are merged.
-    bank = empty_bank.create(others, spec=by_id if is_partitioned else UNPARTITIONED_PARTITION_SPEC)
+    bank = empty_bank.create(OTHERS, spec=by_id if is_partitioned else UNPARTITIONED_PARTITION_SPEC)
     bank.open_account(1, 100)
+    deposit = Deposit(7, lambda: _forget_and_remove(bank))
 
-    def meanwhile() -> None:
-        before = _manifests_of_head(bank)
-        _forget(bank, 2)
-        for path in before - _manifests_of_head(bank):
-            path_of(path).unlink()
-
-    deposit = Deposit(7, meanwhile)
     call(bank, deposit, "it")
 
-    assert len(deposit.bases) == calls
+    assert len(deposit.bases) == 1
     assert bank.balances() == {1: 107, 2: 215, 3: 300, 4: 400}
+
+
+def test_what_was_removed_and_not_looked_into_counts_as_touched(empty_bank: Bank) -> None:
+    """It cannot be compared: where there are delete files PyIceberg plans, and nobody else has seen a manifest."""
+    bank = empty_bank.create(OTHERS, properties={"commit.manifest-merge.enabled": "false"})
+    bank.open_account(1, 100)
+    delete_positions(bank, {_path(bank, 4): [2]})
+    call(bank, Deposit(1, account_id=2))  # It says what all files add up to, and nobody reads on for that.
+    total = _Total(bank, "id == 1", _forget_and_remove)
+
+    call(bank, total, "it")
+
+    assert total.seen == [100, 100]
+    assert bank.balances() == {1: 100, 2: 216, 3: 300, 99: 100}
 
 
 def _manifests_of_head(bank: Bank) -> set[str]:
