@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from seriatim.audit.landed import Landed
 from seriatim.audit.past import CannotReadError, Rows
 from seriatim.audit.records import Overtaken
-from seriatim.audit.row_changes import RowChange, keys_of, shared, shown
+from seriatim.audit.row_changes import RowChange, keys_of, net, shared, shown
 from seriatim.audit.verdict import Findings, Kind
 from seriatim.commit.reads import Reads
 
@@ -24,31 +25,65 @@ def judge_overtaken(
     between: Sequence[RowChange],
     key_columns: Sequence[str],
 ) -> None:
-    """Judge a commit that was computed from an older snapshot than the one that it landed on."""
+    """Judge a commit that was computed from an older snapshot than the one that it landed on.
+
+    What came in between and went again is no change: the rows are as the commit had seen them.
+    """
     names = commit.operation_ids
-    for change in between:
-        overwritten = _overwritten(own, change, key_columns)
-        if overwritten:
-            what = f"it overwrote what snapshot {change.snapshot_id} had written after it was computed"
-            seen = (change.snapshot_id, *commit.snapshot_ids)
-            findings.accuse(Kind.LOST_UPDATE, what, seen, names, overwritten)
-            return
     reads = commit.recorded.reads if commit.recorded else None
     try:
-        touched = _touched(rows, reads, between)
+        found = _overlap(rows, reads, own, between, key_columns)
+        if found is not None:
+            found = _overlap(rows, reads, own, _lasting(between), key_columns)
     except CannotReadError as err:
         findings.leave(f"what it read cannot be compared with what came between: {err}", commit.snapshot_ids, names)
         return
-    if touched is not None:
-        change, found = touched
-        what = f"snapshot {change.snapshot_id} changed what it had read, and it was not computed again"
-        findings.accuse(Kind.WRITE_SKEW, what, (change.snapshot_id, *commit.snapshot_ids), names, found)
+    if found is not None:
+        seen = (found.change.snapshot_id, *commit.snapshot_ids)
+        findings.accuse(found.kind, found.what, seen, names, found.witness)
     elif between and (reads is None or reads.is_cut):
         why = "others committed after it was computed, and it does not say everything that it had read"
         findings.leave(why, commit.snapshot_ids, names)
     elif not overtaken.is_recorded:
         what = "it did not land on the base that it records, though nothing that it read was changed in between"
         findings.accuse(Kind.FALSE_RECORD, what, commit.snapshot_ids, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlap:
+    """What a commit has missed of a change that came in between."""
+
+    kind: Kind
+    what: str
+    change: RowChange
+    witness: tuple[str, ...]
+
+
+def _overlap(
+    rows: Rows,
+    reads: Reads | None,
+    own: RowChange | None,
+    between: Sequence[RowChange],
+    key_columns: Sequence[str],
+) -> _Overlap | None:
+    for change in between:
+        if overwritten := _overwritten(own, change, key_columns):
+            what = f"it overwrote what snapshot {change.snapshot_id} had written after it was computed"
+            return _Overlap(Kind.LOST_UPDATE, what, change, overwritten)
+    if (touched := _touched(rows, reads, between)) is not None:
+        change, witness = touched
+        what = f"snapshot {change.snapshot_id} changed what it had read, and it was not computed again"
+        return _Overlap(Kind.WRITE_SKEW, what, change, witness)
+    return None
+
+
+def _lasting(changes: Sequence[RowChange]) -> list[RowChange]:
+    """Return the changes without the rows that others of them take back."""
+    together = net([change.come for change in changes], [change.gone for change in changes])
+    if together is None:
+        return []
+    come, gone = together
+    return [replace(each, come=shared(each.come, come), gone=shared(each.gone, gone)) for each in changes]
 
 
 def _overwritten(own: RowChange | None, change: RowChange, key_columns: Sequence[str]) -> tuple[str, ...]:

@@ -78,4 +78,5 @@ def apply(  # noqa: PLR0913  # Options, by name.
         names, branch, expected_base, policy, ledger, retention, writer, observer, clock, chance, turnstile
     )
     call = Call(catalog, identifier, settings)
-    return call.run(Preparation(change, call.attempts, settings))
+    preparation = Preparation(change, call.attempts, settings)
+    return call.run(preparation, preparation.lists)

@@ -14,7 +14,7 @@ from pyiceberg.table import FileScanTask, Table
 from seriatim.commit import private
 from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.plain_files import read_plain
-from seriatim.commit.pruning import files_for
+from seriatim.commit.pruning import Pruning, files_for
 
 _REMEMBERED_BYTES_MAX: Final = 16 * 1024 * 1024
 
@@ -30,6 +30,8 @@ class BaseFiles:
         """Nothing is read yet; what was known of manifests `before`, of the same table, is known again."""
         self._metadata, self._io = table.metadata, table.io
         self.entries: LiveEntries = LiveEntries(table.io) if before is None else before.entries.through(table.io)
+        # Asked for last; None: none was yet.
+        self._pruning: Pruning | None = None if before is None else before._pruning
         self._whole: dict[str, pa.Table] = {}
         self._bytes = 0
         self._asked: tuple[int | None, BooleanExpression] | None = None  # what `_held` answers; None: nothing yet
@@ -42,9 +44,15 @@ class BaseFiles:
     def holding(self, snapshot_id: int | None, condition: BooleanExpression) -> Sequence[FileScanTask]:
         """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
         if self._asked != (snapshot_id, condition):
-            self._held = files_for(self._metadata, self.entries, snapshot_id, condition)
+            self._held = files_for(self._metadata, self.entries, snapshot_id, condition, self.pruning)
             self._asked = (snapshot_id, condition)
         return self._held
+
+    def pruning(self, conditions: Sequence[BooleanExpression]) -> Pruning:
+        """Return what rules out files for these conditions: it takes a while to prepare, and is asked for again."""
+        if self._pruning is None or not self._pruning.fits(self._metadata, conditions):
+            self._pruning = Pruning(self._metadata, conditions)
+        return self._pruning
 
     def rows(self, columns: Schema, tasks: Sequence[FileScanTask]) -> pa.Table:
         """Return these columns of all live rows of the files, in the table's current schema."""

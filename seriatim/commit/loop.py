@@ -20,6 +20,7 @@ from seriatim.commit.landing import Landing
 from seriatim.commit.ledger import Ledger
 from seriatim.commit.ledger_names import Names
 from seriatim.commit.ledger_policy import LedgerPolicy
+from seriatim.commit.neighbours import NEIGHBOURS
 from seriatim.commit.observe import AttemptBegun, GaveUp, Landed, Observer, Silent, Unbreakable
 from seriatim.commit.pace import PACES
 from seriatim.commit.pin import Pin
@@ -126,6 +127,10 @@ class Work(Protocol):
         ...
 
 
+Lists = Callable[[int], bool]
+"""Tells whether the base that work was last made ready for lists a manifest that this snapshot wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What an attempt does if it lands."""
@@ -146,6 +151,8 @@ class Call:
         self._line = line or self._name
         self._turns = Turns(settings.turnstile, line, settings.policy.total_s_max, settings.clock)
         self._paused_s = 0.0
+        self._lists: Lists | None = None  # None: the work fits no other base than the one that it was done for
+        self._ahead: Pin | None = None  # the base that it was done for before the first turn; None: it was not
         self._table_uuid: UUID | None = None  # None: nothing was read yet
 
     @property
@@ -153,8 +160,12 @@ class Call:
         """The conflicts so far; a receipt has them too, but a call that fails returns none."""
         return self._conflicts
 
-    def run(self, work: Work) -> Receipt:
-        """Do the work, once; raises what is true of the table if it could not be done."""
+    def run(self, work: Work, lists: Lists | None = None) -> Receipt:
+        """Do the work, once; raises what is true of the table if it could not be done.
+
+        Work that says what its base `lists` may be done before its turn, and is asked in it to fit another base.
+        """
+        self._lists = lists
         clock = self._settings.clock
         begun_s = clock.monotonic_s()
         try:
@@ -171,12 +182,14 @@ class Call:
         policy, clock = self._settings.policy, self._settings.clock
         begun_s = clock.monotonic_s()
         before = PACES.at(self._line)
+        self._do_ahead(work)
         for number in range(1, policy.attempts_max + 1):
             with self._turns.turn(), self.attempts.shield():
                 receipt = self._attempt(work, number)
             seen = before.measured(number, self._turns.taken_s)
             PACES.note(self._line, seen.after(number))
             if receipt is not None:
+                self._remember(receipt)
                 return receipt
             wait_s = policy.wait_s(number, self._settings.chance, seen)
             is_late = clock.monotonic_s() + wait_s - begun_s > policy.total_s_max
@@ -203,6 +216,8 @@ class Call:
         self._require_expected(pin)
         self._notify(AttemptBegun(self._name, pending, number, pin.snapshot_id))
         ready = work.ready(table, pin, pending, number)
+        if number == 1:
+            self._look_around(work, pin)
         is_done = ready is None or self._submit(table, ledger, pending, ready, applied)
         if not is_done:
             table, _ = self._refresh()
@@ -212,6 +227,40 @@ class Call:
             return self._nothing_to_do(pin, applied)
         self._report(number, pin, table.metadata, pending, self._settings.clock.monotonic_s() - begun_s)
         return None
+
+    def _do_ahead(self, work: Work) -> None:
+        """Do the work before its turn comes, if it is likely to be kept then: the turn is for the landing alone.
+
+        Whatever fails is done again in the turn, and fails there.
+        """
+        is_worth = NEIGHBOURS.at(self._line).is_worth_computing_ahead
+        if not is_worth or not self._turns.are_taken or self._settings.expected_base is not ANY_BASE:
+            return
+        ids = self._settings.operation_ids
+        try:
+            table, pin = self._refresh()
+            applied = Ledger.at(self._name, table, pin, self._settings.ledger).applied(self._settings.names)
+            pending = tuple(id_ for id_ in ids if id_ not in applied)
+            if pending or not ids:
+                work.ready(table, pin, pending, 1)
+                self._ahead = pin
+        except Exception:  # noqa: BLE001  # Whatever it is, nothing was submitted.
+            work.drop()
+
+    def _look_around(self, work: Work, pin: Pin) -> None:
+        """Note what the base tells of those who write the table, too."""
+        if self._lists is None:
+            return
+        seen = NEIGHBOURS.at(self._line)
+        seen = seen.at_base(pin.snapshot_id, has_landed=seen.landed_id is not None and self._lists(seen.landed_id))
+        if self._ahead not in (None, pin):
+            seen = seen.after_computing_ahead(is_kept=work.rebases > 0)
+        NEIGHBOURS.note(self._line, seen)
+
+    def _remember(self, receipt: Receipt) -> None:
+        if self._lists is not None and receipt.snapshot_ids:
+            seen = NEIGHBOURS.at(self._line)
+            NEIGHBOURS.note(self._line, replace(seen, landed_id=receipt.snapshot_ids[-1]))
 
     def _refresh(self) -> tuple[Table, Pin]:
         table = self.attempts.load()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
+
+from seriatim.commit.seen import Seen
 
 _ATTEMPT_S_MIN: Final = 0.001  # A clock may be too coarse to see an attempt.
 _EASING: Final = 0.8  # After each call: what its conflicts have doubled is balanced at one in three calls.
 _CROWD_MAX: Final = 64.0
-_TABLES_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +40,4 @@ class Pace:
 
 
 UNSEEN: Final = Pace()
-
-
-class Paces:
-    """The pace at each of the tables that a process has written last."""
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._seen: OrderedDict[str, Pace] = OrderedDict()  # Each step on it is one that threads cannot interrupt.
-
-    def at(self, line: str) -> Pace:
-        """Return what was seen at a table."""
-        return self._seen.get(line, UNSEEN)
-
-    def note(self, line: str, pace: Pace) -> None:
-        """Remember what was seen at a table, and forget the one that was written longest ago."""
-        self._seen.pop(line, None)
-        self._seen[line] = pace
-        if len(self._seen) > _TABLES_MAX:
-            self._seen.popitem(last=False)
-
-
-PACES: Final = Paces()
+PACES: Final = Seen(UNSEEN)

@@ -61,6 +61,7 @@ class Preparation(Generic[R]):
         self._prepared: Prepared | None = None  # None: nothing was computed yet, or it was dropped
         self._files: BaseFiles | None = None  # of the base of the last attempt; None: there was none
         self._base: Pin | None = None  # of the last attempt; None: there was none
+        self._manifests: Sequence[ManifestFile] = ()  # of that base
         self._io: FileIO | None = None  # of the table as last seen; None: not seen yet
         self.rebases = 0
 
@@ -72,7 +73,7 @@ class Preparation(Generic[R]):
         """
         self._io = table.io
         files = self._files = BaseFiles(table, self._files)
-        manifests = files.manifests(pin.snapshot_id)
+        manifests = self._manifests = files.manifests(pin.snapshot_id)
         mirrors.require_none(self._attempts.name, table.metadata, self._settings.branch)
         before = self._prepared
         found = Effect.STALE if before is None else self._effect(before, table, files, pin, pending)
@@ -96,6 +97,10 @@ class Preparation(Generic[R]):
         self._attempts.spare(prepared.staged.locations)
         self._tell(pin, found, attempt)
         return None if prepared.is_empty and not pending else self._ready(prepared, files)
+
+    def lists(self, snapshot_id: int) -> bool:
+        """Tell whether the base of the last attempt has a manifest that this snapshot wrote."""
+        return any(manifest.added_snapshot_id == snapshot_id for manifest in self._manifests)
 
     def drop(self) -> None:
         """Forget the change, and remove its files unless a commit that has landed, or may have, holds them."""
@@ -137,7 +142,7 @@ class Preparation(Generic[R]):
             return Effect.STALE
         return effect(
             table.metadata,
-            files.entries,
+            files,
             base_snapshot_id=before.pin.snapshot_id,
             head_snapshot_id=pin.snapshot_id,
             base_manifests=before.manifests,

@@ -25,10 +25,15 @@ class Pruning:
     def __init__(self, metadata: TableMetadata, conditions: Sequence[BooleanExpression]) -> None:
         """Prepare to ask about files of that table."""
         self._metadata = metadata
+        self._form, self._asked = _form(metadata), list(conditions)
         self._conditions = [provable(metadata, condition) for condition in conditions]
         self._bounds = [private.bounds_evaluator(metadata.schema(), condition) for condition in self._conditions]
         self._partitions: dict[int, list[Callable[[Record], bool]] | None] = {}
         self._manifests: dict[int, list[Callable[[ManifestFile], bool]]] = {}
+
+    def fits(self, metadata: TableMetadata, conditions: Sequence[BooleanExpression]) -> bool:
+        """Tell whether it answers as one that is prepared for this table and these conditions."""
+        return self._asked == list(conditions) and self._form == _form(metadata)
 
     def may_list(self, manifest: ManifestFile) -> bool:
         """Tell whether the manifest may list a data file that may hold such a row; False is proof, True is not."""
@@ -71,8 +76,17 @@ class Pruning:
         return self._partitions[spec_id]
 
 
+def _form(metadata: TableMetadata) -> tuple[object, ...]:
+    """Return all of a table that says what a condition means for a file of it."""
+    return metadata.current_schema_id, metadata.schemas, metadata.partition_specs
+
+
 def files_for(
-    metadata: TableMetadata, entries: LiveEntries, snapshot_id: int | None, condition: BooleanExpression
+    metadata: TableMetadata,
+    entries: LiveEntries,
+    snapshot_id: int | None,
+    condition: BooleanExpression,
+    pruning: Callable[[Sequence[BooleanExpression]], Pruning],
 ) -> Sequence[FileScanTask]:
     """Return the files of a snapshot (None: there is none) that may hold a row for which the condition is true."""
     if snapshot_id is None:
@@ -82,13 +96,13 @@ def files_for(
         return _with_deletes(metadata, entries.io, snapshot_id, condition)
     if len(manifests) == 1 and len(only := entries.of(manifests[0]).entries) == 1:
         return [FileScanTask(only[0].data_file)]  # To rule it out takes longer than to look into it.
-    pruning = Pruning(metadata, [condition])
+    pruned = pruning([condition])
     return [
         FileScanTask(entry.data_file)
         for manifest in manifests
-        if pruning.may_list(manifest)
+        if pruned.may_list(manifest)
         for entry in entries.of(manifest).entries
-        if pruning.may_hold(entry.data_file)
+        if pruned.may_hold(entry.data_file)
     ]
 
 

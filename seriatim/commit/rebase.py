@@ -1,9 +1,9 @@
 """Whether the commits that came after a base can have touched what was read from it (promise P3).
 
-Each later snapshot is compared with its parent, file by file, from the manifests themselves, but for those whose
-partitions rule out that they list such a file: no engine's summary of a snapshot is believed, but for one word. A
-snapshot whose operation is `replace` has the same rows as its parent, by the Iceberg specification. Whatever cannot be
-proven harmless counts as touched.
+The head is compared with the base, and where it must be each later snapshot with its parent: file by file, from the
+manifests themselves, but for those whose partitions rule out that they list such a file. No engine's summary of a
+snapshot is believed, but for one word: one whose operation is `replace` has the same rows as its parent, by the Iceberg
+specification. Whatever cannot be proven harmless counts as touched.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, Manif
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from seriatim.commit.base_files import BaseFiles
 from seriatim.commit.lineage import after
 from seriatim.commit.live_entries import LiveEntries
 from seriatim.commit.pruning import Pruning, referenced_file
@@ -47,7 +48,7 @@ class _Difference:
 
 def effect(
     metadata: TableMetadata,
-    entries: LiveEntries,
+    files: BaseFiles,
     *,
     base_snapshot_id: int | None,
     head_snapshot_id: int | None,
@@ -57,13 +58,15 @@ def effect(
 ) -> Effect:
     """Tell what the commits from base to head mean for a change that read `reads` and replaces the files `replaced`.
 
-    Schema and partition specs must be what they were. Where the history does not reach back to the base any more, the
-    head is compared with the base itself: rows in files that both have are the same, whatever was in between.
+    Schema and partition specs must be what they were. Rows in files that both base and head have are the same, whatever
+    was in between. Where that does not settle it, each commit is looked at: it may have moved rows to other files.
     """
+    entries, pruning = files.entries, files.pruning(reads)
+    if not _is_touched(pruning, entries, base_manifests, metadata.snapshot_by_id(head_snapshot_id or -1)):
+        return Effect.NONE
     later = after(metadata, base_snapshot_id, head_snapshot_id)
-    pruning = Pruning(metadata, reads)
     if later is None or len(later) > _SNAPSHOTS_MAX:
-        return _net_effect(pruning, entries, base_manifests, metadata.snapshot_by_id(head_snapshot_id or -1))
+        return Effect.STALE
     result = Effect.NONE
     before = base_manifests
     for snapshot in later:
@@ -78,12 +81,12 @@ def effect(
     return result
 
 
-def _net_effect(pruning: Pruning, entries: LiveEntries, base: Sequence[ManifestFile], head: Snapshot | None) -> Effect:
+def _is_touched(pruning: Pruning, entries: LiveEntries, base: Sequence[ManifestFile], head: Snapshot | None) -> bool:
+    """Whether a file that only one of base and head has can hold a row that was read."""
     try:
-        is_touched = _may_touch(pruning, _difference(pruning, entries, base, entries.manifests(head)), entries, base)
+        return _may_touch(pruning, _difference(pruning, entries, base, entries.manifests(head)), entries, base)
     except FileNotFoundError:  # Nothing of the base need be there any more.
-        return Effect.STALE
-    return Effect.STALE if is_touched else Effect.NONE
+        return True
 
 
 def _may_touch(pruning: Pruning, difference: _Difference, entries: LiveEntries, before: Sequence[ManifestFile]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyiceberg
 import pytest
 from pyiceberg.expressions import AlwaysTrue, EqualTo
@@ -16,7 +17,7 @@ from pyiceberg.types import LongType, NestedField
 
 from seriatim.account import commit_with_retry
 from seriatim.audit import Bounds, ConstantSum, Invariant, Kind, Status, SumsAsRecorded, UniqueKey, Verdict, audit
-from seriatim.commit import Base, Declared, Delete, Partitions, RetentionPolicy, Stream, pinned
+from seriatim.commit import Append, Base, Declared, Delete, Partitions, RetentionPolicy, Stream, pinned
 from seriatim.commit.reads import encoded
 from seriatim.errors import AuditRefusedError
 from seriatim.upkeep import compact, fold, maintain
@@ -421,3 +422,27 @@ def test_upkeep_leaves_a_clean_table(empty_bank: Bank) -> None:
     verdict = _audit(bank, UniqueKey("id"))
 
     assert (verdict.anomalies, verdict.unjudged) == ((), ())
+
+
+def test_a_change_that_read_what_came_and_went_again_is_kept_and_clean(empty_bank: Bank) -> None:
+    """It has read everything; a rival opens an account, and closes it, before the change lands."""
+    bank, sums = (
+        empty_bank.create(file_per_row=True, properties={"commit.manifest-merge.enabled": "false"}),
+        list[int](),
+    )
+
+    def meanwhile() -> None:
+        call(bank, opening(7, 5), "open", **KEEPS_ALL)
+        call(bank, lambda base: Delete(where="id == 7"), "close", **KEEPS_ALL)
+
+    def total(base: Base) -> Append:
+        sums.append(pc.sum(base.read()["bal"]).as_py())
+        if len(sums) == 1:
+            meanwhile()
+        return Append(pa.Table.from_pylist([{"id": 99, "bal": sums[-1]}], schema=base.schema.as_arrow()))
+
+    receipt = call(bank, total, "total", **KEEPS_ALL)
+
+    assert (sums, receipt.rebases) == ([600], 1)
+    assert bank.balances() == {1: 100, 2: 200, 3: 300, 99: 600}
+    assert _audit(bank, UniqueKey("id")).status is Status.CLEAN

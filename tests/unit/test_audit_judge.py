@@ -54,6 +54,28 @@ def test_a_rebase_over_a_compaction_is_clean(past: HandMade) -> None:
     assert past.judged().status is Status.CLEAN
 
 
+@pytest.mark.parametrize("reads", [EVERYTHING, ONE], ids=["everything", "a row as it was"])
+def test_a_rebase_over_what_came_and_went_again_is_clean(past: HandMade, reads: Reads) -> None:
+    """It has landed on the rows that it had seen, also where one that came was like one that it replaced."""
+    past.commit([(1, 100), (1, 100), (2, 200)], "rival")
+    past.commit([(1, 100), (2, 200), (3, 300)], "another")
+    past.commit([(1, 100), (2, 200)], "a third")
+    past.commit({1: 105, 2: 200}, "a", computed_on_snapshot_id=101, reads=reads)
+
+    assert past.judged().status is Status.CLEAN
+
+
+def test_what_lasts_beside_what_came_and_went_again_is_missed(past: HandMade) -> None:
+    past.commit({1: 100, 2: 0, 3: 300}, "rival")
+    past.commit({1: 100, 2: 0}, "another")
+    past.commit({1: 105, 2: 0}, "a", computed_on_snapshot_id=101, reads=EVERYTHING)
+
+    verdict = past.judged()
+
+    assert kinds(verdict) == ["write skew"]
+    assert (verdict.anomalies[0].snapshot_ids, verdict.anomalies[0].rows) == ((102, 104), ("came: id=2, bal=0",))
+
+
 def test_an_overwritten_update_is_lost(past: HandMade) -> None:
     """It was computed from 100, a rival made it 110, and it wrote 101."""
     past.commit({1: 110, 2: 200}, "rival")

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from seriatim import RetryPolicy
-from seriatim.commit.pace import UNSEEN, Pace, Paces
+from seriatim.commit.pace import UNSEEN, Pace
 
 
 def test_the_first_pause_is_as_long_as_an_attempt() -> None:
@@ -26,17 +26,6 @@ def test_conflicts_double_what_the_next_call_begins_with_and_a_call_eases_it(att
 
 def test_a_table_without_conflicts_is_no_crowd() -> None:
     assert UNSEEN.after(1).crowd == 1.0
-
-
-def test_a_process_remembers_the_tables_that_it_wrote_last() -> None:
-    paces = Paces()
-    for n in range(300):
-        paces.note(str(n), Pace(attempt_s=n))
-        paces.note("always", Pace(crowd=3.0))
-
-    assert paces.at("0") == UNSEEN
-    assert paces.at("299") == Pace(attempt_s=299)
-    assert paces.at("always") == Pace(crowd=3.0)
 
 
 @pytest.mark.parametrize("rest_s", [0.0, 0.02, 0.3], ids=["at_once", "soon", "later"])

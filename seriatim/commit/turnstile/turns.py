@@ -46,6 +46,12 @@ class Turns:
         self.queued_s = 0.0  # waited for turns
         self.taken_s = 0.0  # in which attempts were made
 
+    @property
+    def are_taken(self) -> bool:
+        """Whether the next attempt may have to wait."""
+        is_waited_for = self._line is not None and (os.getpid(), self._line) not in _held.lines
+        return is_waited_for and self._wait_s_max > self.queued_s
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Enter when an attempt may begin."""
@@ -62,9 +68,9 @@ class Turns:
 
     def _enter(self, stack: ExitStack) -> None:
         """Put what ends the turn on the stack: nothing, if there is none."""
-        left_s = self._wait_s_max - self.queued_s
-        if self._line is None or left_s <= 0 or (os.getpid(), self._line) in _held.lines:
+        if self._line is None or not self.are_taken:
             return
+        left_s = self._wait_s_max - self.queued_s
         try:
             stack.enter_context(self._turnstile.turn(self._line, wait_s_max=left_s, clock=self._clock))
         except Exception as err:  # noqa: BLE001  # Whatever it is, an attempt needs no turn to be right.
