@@ -210,7 +210,7 @@ class Call:
         applied = ledger.applied(self._settings.names)
         if recorded := self.attempts.recorded(applied.values()):
             return self._receipt(recorded)
-        pending = tuple(id_ for id_ in ids if id_ not in applied)
+        pending = self._pending(applied)
         if ids and not pending:
             return self._nothing_to_do(pin, applied)
         self._require_expected(pin)
@@ -236,12 +236,11 @@ class Call:
         is_worth = NEIGHBOURS.at(self._line).is_worth_computing_ahead
         if not is_worth or not self._turns.are_taken or self._settings.expected_base is not ANY_BASE:
             return
-        ids = self._settings.operation_ids
         try:
             table, pin = self._refresh()
-            applied = Ledger.at(self._name, table, pin, self._settings.ledger).applied(self._settings.names)
-            pending = tuple(id_ for id_ in ids if id_ not in applied)
-            if pending or not ids:
+            ledger = Ledger.at(self._name, table, pin, self._settings.ledger)
+            pending = self._pending(ledger.applied(self._settings.names))
+            if pending or not self._settings.operation_ids:
                 work.ready(table, pin, pending, 1)
                 self._ahead = pin
         except Exception:  # noqa: BLE001  # Whatever it is, nothing was submitted.
@@ -271,6 +270,9 @@ class Call:
             raise TableReplacedError(self._name, expected_uuid=str(self._table_uuid), actual_uuid=str(pin.table_uuid))
         self._table_uuid = pin.table_uuid
         return table, pin
+
+    def _pending(self, applied: Mapping[str, int | None]) -> tuple[str, ...]:
+        return tuple(id_ for id_ in self._settings.operation_ids if id_ not in applied)
 
     def _require_expected(self, pin: Pin) -> None:
         expected = self._settings.expected_base

@@ -16,12 +16,12 @@ import pytest
 from seriatim import NO_TURNSTILE, LocalTurnstile, commit_with_retry, pinned
 from seriatim.commit.turnstile.chosen import VARIABLE
 from seriatim.commit.turnstile.patience import Patience
-from seriatim.commit.turnstile.tickets import turn_of_process
 from seriatim.system import Clock, SystemClock
 from tests.contract.apply_support import Deposit, call
 from tests.contract.checks import check_no_residue
 from tests.faults.bank import Bank
 from tests.faults.clock import ManualClock, WatchedClock
+from tests.faults.tickets import turn_of_process
 from tests.faults.workers import deposit_in_turns
 
 S_MAX = 60.0

@@ -6,6 +6,7 @@ import select
 import threading
 from collections.abc import Callable
 
+from seriatim.commit.turnstile.patience import Patience
 from seriatim.system import SystemClock
 
 
@@ -74,3 +75,18 @@ class SleepyClock(WatchedClock):
 
     def wait_closed(self, descriptor: int, wait_s_max: float) -> None:
         super().wait_closed(descriptor, 3600.0)
+
+
+class AskedClock(SystemClock):
+    """The machine's clock, which tells when it is first asked: a thread does so once it is in the line."""
+
+    def __init__(self) -> None:
+        self.is_asked = threading.Event()
+
+    def monotonic_s(self) -> float:
+        self.is_asked.set()
+        return super().monotonic_s()
+
+    def patience(self, wait_s: float, turn_s_max: float) -> Patience:
+        """Return patience by this clock, which has not been asked for that."""
+        return Patience(self, SystemClock().monotonic_s() + wait_s, turn_s_max)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import Final
 
 from seriatim.commit.turnstile.patience import Patience
 from seriatim.commit.turnstile.threads import ThreadLines
-from seriatim.commit.turnstile.tickets import turn_of_process
-from tests.faults.clock import EventfulClock, ManualClock, SleepyClock, WatchedClock
+from seriatim.commit.turnstile.tickets import take_turn
+from tests.faults.clock import AskedClock, EventfulClock, ManualClock, SleepyClock, WatchedClock
+from tests.faults.tickets import turn_of_process
 
 S_MAX: Final = 60.0
 
@@ -109,3 +111,25 @@ def wait_in_a_child() -> int:
             with lines.turn("a", patience) as has_turn:
                 os._exit(0 if has_turn else 1)
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def end_in_a_child(folder: Path) -> bool:
+    """Fork in a turn for which another thread waits, and tell whether a child that ends it still holds the ticket."""
+    lines, patience = ThreadLines(), Patience.of(S_MAX, S_MAX, WatchedClock())
+    clock = AskedClock()
+
+    def wait() -> None:
+        with lines.turn("a", clock.patience(S_MAX, S_MAX)):
+            pass
+
+    with lines.turn("a", patience) as place:
+        assert place is not None
+        place.held = take_turn(folder, patience)
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        assert clock.is_asked.wait(S_MAX)
+        child = os.fork()
+    if not child:
+        os._exit(0 if place.held is None else 1)
+    thread.join(S_MAX)
+    return bool(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

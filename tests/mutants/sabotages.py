@@ -13,6 +13,7 @@ SEES_READS: Final = ("tests/contract/test_serializable_reads.py", "tests/contrac
 SEES_FORMS: Final = ("tests/contract/test_table_changes.py", "tests/contract/test_steps.py")
 SEES_CHAINS: Final = ("tests/contract/test_writer_chain.py", "tests/contract/test_writer_chain_manifests.py")
 SEES_TURNS: Final = ("tests/unit/test_turns.py", "tests/contract/test_turnstile.py")
+SEES_HANDING_ON: Final = ("tests/unit/test_turnstile_threads.py", "tests/unit/test_turnstile_handing_on.py")
 SEES_VERSIONS: Final = (
     "tests/mirror/test_overlaps.py",
     "tests/mirror/test_rollback.py",
@@ -91,8 +92,8 @@ SABOTAGES: Final = (
     _one(
         "what is applied already is done again with the rest",
         "commit/loop",
-        "pending = tuple(id_ for id_ in ids if id_ not in applied)",
-        "pending = ids",
+        "return tuple(id_ for id_ in self._settings.operation_ids if id_ not in applied)",
+        "return self._settings.operation_ids",
         *SEES_CONFLICTS,
     ),
     _one(
@@ -262,7 +263,7 @@ SABOTAGES: Final = (
     _one(
         "what an edit selects does not count as read",
         "commit/prepare",
-        "reads = base.reads if dependence == AlwaysFalse() else (*base.reads, dependence)",
+        "reads = base.reads if dependence in (AlwaysFalse(), *base.reads) else (*base.reads, dependence)",
         "reads = base.reads",
         *SEES_READS,
     ),
@@ -498,8 +499,8 @@ SABOTAGES: Final = (
     _one(
         "a call within a call waits for the outer one",
         "commit/turnstile/turns",
-        "if self._line is None or left_s <= 0 or (os.getpid(), self._line) in _held.lines:",
-        "if self._line is None or left_s <= 0:",
+        "is_waited_for = self._line is not None and (os.getpid(), self._line) not in _held.lines",
+        "is_waited_for = self._line is not None",
         *SEES_TURNS,
     ),
     _one(
@@ -568,9 +569,37 @@ SABOTAGES: Final = (
     _one(
         "what was expired is taken for harmless",
         "commit/rebase",
-        "return Effect.STALE if is_touched else Effect.NONE",
-        "return Effect.NONE",
+        "if later is None or len(later) > _SNAPSHOTS_MAX:",
+        "if later is None:\n    return Effect.NONE\nif len(later) > _SNAPSHOTS_MAX:",
         "tests/contract/test_serializable_changes.py",
+    ),
+    _one(
+        "no manifest of another is looked into",
+        "commit/rebase",
+        "replaced, written = (list(filter(pruning.may_list, manifests)) for manifests in (replaced, written))",
+        "replaced, written = [], []",
+        *SEES_READS,
+    ),
+    _one(
+        "a turn is handed on though another process waits",
+        "commit/turnstile/threads",
+        "if place.held is not None and place.held.is_wanted():",
+        "if place.held is None:",
+        *SEES_HANDING_ON,
+    ),
+    _one(
+        "whoever passes a thread over takes its ticket",
+        "commit/turnstile/threads",
+        "if hands_on and was_first:",
+        "if was_first:",
+        *SEES_HANDING_ON,
+    ),
+    _one(
+        "an account is closed and opened again, and the auditor sees a skew",
+        "audit/dependence",
+        "found = _overlap(rows, reads, own, _lasting(between), key_columns)",
+        "pass",
+        "tests/unit/test_audit_judge.py",
     ),
     _one(
         "rows of another snapshot's file are remembered for it",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from seriatim.commit.turnstile.patience import Patience
-from seriatim.commit.turnstile.tickets import turn_of_process
 from tests.faults.clock import WatchedClock
 from tests.faults.queueing import S_MAX, standing
+from tests.faults.tickets import turn_of_process
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -72,6 +72,7 @@ def test_one_that_is_killed_in_the_line_is_passed_over(tmp_path: Path) -> None:
         ("before, after = leave_in_a_child(Path(sys.argv[1])); print(len(before), before == after)", "1 True"),
         ("print(leave_a_child_behind(Path(sys.argv[1])))", "[0.02]"),
         ("print(wait_in_a_child())", "0"),
+        ("print(end_in_a_child(Path(sys.argv[1])))", "False"),
     ],
 )
 def test_a_forked_child_has_no_place_of_its_parents(tmp_path: Path, function: str, printed: str) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from seriatim.commit.turnstile.patience import Patience
-from seriatim.commit.turnstile.tickets import turn_of_process
 from seriatim.system import Clock, SystemClock
 from tests.faults.clock import EventfulClock, ManualClock, SleepyClock
+from tests.faults.tickets import turn_of_process
 
 S_MAX = 60.0
 

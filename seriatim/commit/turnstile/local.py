@@ -11,8 +11,8 @@ from typing import Final
 from seriatim.commit.turnstile.folders import folder_of
 from seriatim.commit.turnstile.notices import reason, say_once
 from seriatim.commit.turnstile.patience import Patience
-from seriatim.commit.turnstile.threads import ThreadLines
-from seriatim.commit.turnstile.tickets import turn_of_process
+from seriatim.commit.turnstile.threads import Place, ThreadLines
+from seriatim.commit.turnstile.tickets import Ticket, take_turn
 from seriatim.system import Clock
 
 _TURNS_MAX: Final = 30
@@ -47,15 +47,20 @@ class LocalTurnstile:
         patience = Patience.of(wait_s_max, self.turn_s_max, clock)
         with ExitStack() as stack:
             place = stack.enter_context(_THREADS.turn(line, patience))
-            if place is not None and self._has_turn_of_process(stack, line, patience):
+            if place is not None and self._has_turn_of_process(place, line, patience):
                 place.has_begun = True
             else:
                 stack.close()  # Nobody is to wait for one who has given up waiting.
             yield
 
-    def _has_turn_of_process(self, stack: ExitStack, line: str, patience: Patience) -> bool:
+    def _has_turn_of_process(self, place: Place, line: str, patience: Patience) -> bool:
+        """Wait for the other processes, unless the thread before has handed on this one's turn."""
         try:
-            return stack.enter_context(turn_of_process(folder_of(line, self.folder), patience))
+            folder = folder_of(line, self.folder)
+            if not isinstance(place.held, Ticket) or place.held.folder != folder:
+                place.give_back()
+                place.held = take_turn(folder, patience)
+            return place.held is not None
         except OSError as err:
             say_once(f"turns are taken by the threads of each process alone: {reason(err)}")
             return True

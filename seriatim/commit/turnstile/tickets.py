@@ -26,26 +26,25 @@ _DOOR_PAUSE_S: Final = 0.0005  # Whoever is in it is through in a tenth of that,
 _DOOR_PAUSE_S_MAX: Final = 0.01
 
 
-@contextmanager
-def turn_of_process(folder: Path, patience: Patience) -> Iterator[bool]:
-    """Enter when it is this process's turn in the line that the folder keeps, or when patience is over (False).
+def take_turn(folder: Path, patience: Patience) -> Ticket | None:
+    """Return when it is this process's turn in the line that the folder keeps, or when patience is over (None).
 
     Raises:
         OSError: the folder cannot be used, or has no FIFOs, or the door to it is blocked; there is no turn.
     """
     ticket = _draw(folder, patience)
+    has_turn = False
     try:
         has_turn = wait_for_turn(ticket, patience)
+    finally:
         if not has_turn:
             ticket.give_back()
-        yield has_turn
-    finally:
-        ticket.give_back()
+    return ticket if has_turn else None
 
 
 @dataclass(slots=True)
-class _Ticket:
-    """A place in the line: `turnstile.patience.Place`."""
+class Ticket:
+    """A place in the line: `patience.Place` while it waits, and `threads.Held` in its turn."""
 
     folder: Path
     name: str
@@ -53,13 +52,16 @@ class _Ticket:
     descriptor: int | None = None  # None: the FIFO is not open yet, or not any more
 
     def ahead(self) -> Sequence[str]:
+        """Return the tickets with lower numbers."""
         return [name for name in _tickets(self.folder) if name < self.name]
 
     def pass_over(self, name: str) -> None:
+        """Remove a ticket."""
         with suppress(OSError):
             (self.folder / name).unlink()
 
     def wait_for(self, name: str, wait_s_max: float, clock: Clock) -> None:
+        """Wait until nobody holds a ticket open; one that nobody holds is removed."""
         try:
             descriptor = _opened(self.folder / name, os.O_WRONLY | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -74,19 +76,26 @@ class _Ticket:
         finally:
             os.close(descriptor)
 
+    def is_wanted(self) -> bool:
+        """Tell whether another process waits for the turn, or has passed it over."""
+        try:
+            return _tickets(self.folder) != [self.name]
+        except OSError:
+            return True
+
     def give_back(self) -> None:
         """Leave the line; in a child that was forked meanwhile, leave the parent its place."""
         if self.process == os.getpid():
             self.pass_over(self.name)
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _draw(folder: Path, patience: Patience) -> _Ticket:
+def _draw(folder: Path, patience: Patience) -> Ticket:
     """Return a ticket with the next number; it is held before it has one, or it would be taken for a dead one's."""
     # Nobody's name is used again: who was passed over would remove the file of another.
-    ticket = _Ticket(folder, new_id(), os.getpid())
+    ticket = Ticket(folder, new_id(), os.getpid())
     os.mkfifo(folder / ticket.name, _MODE)
     try:
         ticket.descriptor = _opened(folder / ticket.name, os.O_RDONLY | os.O_NONBLOCK)
