@@ -57,7 +57,8 @@ def apply(  # noqa: PLR0913  # Options, by name.
     says when the operations were issued, so that one that is older than the memory is refused rather than done twice.
 
     Calls on one machine take turns (`LocalTurnstile`), unless the variable SERIATIM_TURNSTILE is `off`: that saves
-    attempts, and nothing else depends on it. `turnstile=NO_TURNSTILE` lets this one go at once.
+    attempts, and nothing else depends on it. Where others were seen to write other rows, the change is computed before
+    its turn, and once more in it if need be. `turnstile=NO_TURNSTILE` lets this one go at once.
 
     With `expected_base`, a snapshot id or None for a branch without one, the change lands on that base or not at all.
 
