@@ -233,7 +233,7 @@ class Call:
 
         Whatever fails is done again in the turn, and fails there.
         """
-        is_worth = NEIGHBOURS.at(self._line).is_worth_computing_ahead
+        is_worth = self._lists is not None and NEIGHBOURS.at(self._line).is_worth_computing_ahead
         if not is_worth or not self._turns.are_taken or self._settings.expected_base is not ANY_BASE:
             return
         try:
@@ -241,8 +241,8 @@ class Call:
             ledger = Ledger.at(self._name, table, pin, self._settings.ledger)
             pending = self._pending(ledger.applied(self._settings.names))
             if pending or not self._settings.operation_ids:
-                work.ready(table, pin, pending, 1)
                 self._ahead = pin
+                work.ready(table, pin, pending, 1)
         except Exception:  # noqa: BLE001  # Whatever it is, nothing was submitted.
             work.drop()
 

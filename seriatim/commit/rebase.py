@@ -112,11 +112,17 @@ def _difference(
     if all(manifest.content == ManifestContent.DATA for manifest in (*replaced, *written)):
         # What a delete file is about, in contrast, is looked for among all files.
         replaced, written = (list(filter(pruning.may_list, manifests)) for manifests in (replaced, written))
-    gone, come = ({file.file_path: file for file in _files(entries, manifests)} for manifests in (replaced, written))
+    gone, come = _numbered(entries, replaced), _numbered(entries, written)
     return _Difference(
-        added=tuple(come[path] for path in come.keys() - gone.keys()),
-        removed=tuple(gone[path] for path in gone.keys() - come.keys()),
+        added=tuple(come[file] for file in come.keys() - gone.keys()),
+        removed=tuple(gone[file] for file in gone.keys() - come.keys()),
     )
+
+
+def _numbered(entries: LiveEntries, manifests: Iterable[ManifestFile]) -> dict[tuple[str, int], DataFile]:
+    """Return the files by path and sequence number: to one that is added again, older delete files do not apply."""
+    listed = (entry for each in manifests for entry in entries.of(each).entries)
+    return {(entry.data_file.file_path, entry.sequence_number or 0): entry.data_file for entry in listed}
 
 
 def _files(entries: LiveEntries, manifests: Iterable[ManifestFile]) -> list[DataFile]:

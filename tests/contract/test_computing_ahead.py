@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from seriatim.commit import Base, Receipt, Rewrite
+from seriatim.commit import Base, Receipt, Rewrite, pinned
 from seriatim.commit.observe import Reapplied, Rebased
 from seriatim.system import Clock
 from tests.contract.apply_support import Deposit, Told, call
@@ -137,6 +139,36 @@ def test_a_change_for_one_base_is_computed_on_that_base_alone(teller: Teller) ->
     _, steps = teller.deposit(10, expected_base=teller.bank.head())
 
     assert steps == IN_TURN
+
+
+def test_work_that_fits_one_base_alone_is_not_done_ahead(teller: Teller) -> None:
+    """`pinned` on the same table, in the same process: nothing is looked at before its turn, and nothing done again."""
+    catalog, told = teller.bank.connect(), Told()
+    teller.steps, teller.before_turn = [], [lambda: teller.steps.append(f"{len(catalog.loaded)} loads")]
+
+    delete = partial(Table.delete, delete_filter="id == 3")
+    receipt = pinned(catalog, teller.bank.identifier, delete, turnstile=teller, observer=told)
+
+    assert teller.steps == ["turn", "0 loads"]
+    assert (receipt.attempts, [each for each in told.events if isinstance(each, Reapplied)]) == (1, [])
+    assert teller.bank.balances() == {1: 102, 2: 0}
+
+
+def test_what_fails_ahead_and_not_in_the_turn_is_not_tried_again_at_once(teller: Teller) -> None:
+    order: list[str] = []
+
+    def fails_first(base: Base) -> Rewrite:
+        order.append("computed")
+        if len(order) == 1:
+            raise ZeroDivisionError
+        return Deposit(10)(base)
+
+    teller.before_turn = [lambda: teller.bank.change(2, bal=1)]
+    call(teller.bank, fails_first, turnstile=teller)
+    teller.bank.change(2, bal=2)
+
+    assert len(order) == 2
+    assert teller.deposit(1)[1] == IN_TURN
 
 
 def test_what_fails_ahead_fails_in_the_turn(teller: Teller) -> None:

@@ -10,12 +10,15 @@ import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
+from pyiceberg.table.snapshots import Operation
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
 from seriatim.commit import Append, Base, Change, Delete, RetentionPolicy, Rewrite, Upsert
+from seriatim.commit.chain import Step
 from seriatim.commit.observe import Reapplied, Rebased
 from tests.contract.apply_support import Deposit, Told, call
+from tests.contract.chain_support import land
 from tests.faults.avro_files import path_of
 from tests.faults.bank import Bank, Row, account_schema
 from tests.faults.catalog import REPORTS, Fault, Landing
@@ -377,6 +380,24 @@ def test_an_equality_delete_may_be_about_any_row(empty_bank: Bank) -> None:
     assert len(total.seen) == 1
     assert len(bank.snapshot_ids()) == 3
     assert bank.inventory().unreachable == []
+
+
+def test_a_file_that_was_removed_and_added_again_is_another_one(empty_bank: Bank) -> None:
+    """A delete file hid its first row, and does not apply to what was added after it."""
+    bank = _two_files(empty_bank)
+    delete_positions(bank, {_path(bank, 1): [0]})
+
+    def add_again(bank: Bank) -> None:
+        table = bank.table()
+        (file,) = (task.file for task in table.scan().plan_files() if task.file.file_path == _path(bank, 2))
+        land(bank, [Step(Operation.DELETE, (), (file,)), Step(Operation.APPEND, (file,), ())])
+        assert bank.balances()[1] == 100
+
+    total = _Total(bank, "id < 10", add_again)
+    call(bank, total)
+
+    assert total.seen == [500, 600]
+    assert bank.balances()[99] == 600
 
 
 @pytest.mark.parametrize("edit", ["rewrite by keys", "delete where", "upsert"])

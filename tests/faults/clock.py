@@ -78,13 +78,16 @@ class SleepyClock(WatchedClock):
 
 
 class AskedClock(SystemClock):
-    """The machine's clock, which tells when it is first asked: a thread does so once it is in the line."""
+    """The machine's clock, which tells when it has been asked so often: a thread that is in the line asks once."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int = 1) -> None:
         self.is_asked = threading.Event()
+        self._left = times
 
     def monotonic_s(self) -> float:
-        self.is_asked.set()
+        self._left -= 1
+        if self._left <= 0:
+            self.is_asked.set()
         return super().monotonic_s()
 
     def patience(self, wait_s: float, turn_s_max: float) -> Patience:

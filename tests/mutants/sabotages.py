@@ -242,7 +242,7 @@ SABOTAGES: Final = (
     _one(
         "what a rival removed is not looked at",
         "commit/rebase",
-        "removed=tuple(gone[path] for path in gone.keys() - come.keys()),",
+        "removed=tuple(gone[file] for file in gone.keys() - come.keys()),",
         "removed=(),",
         *SEES_READS,
     ),
@@ -579,6 +579,20 @@ SABOTAGES: Final = (
         "replaced, written = (list(filter(pruning.may_list, manifests)) for manifests in (replaced, written))",
         "replaced, written = [], []",
         *SEES_READS,
+    ),
+    _one(
+        "a file that is added again is the one that was removed",
+        "commit/rebase",
+        "return {(entry.data_file.file_path, entry.sequence_number or 0): entry.data_file for entry in listed}",
+        "return {(entry.data_file.file_path, 0): entry.data_file for entry in listed}",
+        *SEES_READS,
+    ),
+    _one(
+        "what fits one base alone is done ahead",
+        "commit/loop",
+        "is_worth = self._lists is not None and NEIGHBOURS.at(self._line).is_worth_computing_ahead",
+        "is_worth = NEIGHBOURS.at(self._line).is_worth_computing_ahead",
+        "tests/contract/test_computing_ahead.py",
     ),
     _one(
         "a turn is handed on though another process waits",

@@ -36,10 +36,10 @@ class Line:
     @contextmanager
     def thread(self, name: str) -> Iterator[None]:
         """Have a thread wait for its turn behind the block, which it notes."""
-        clock = AskedClock()
+        clock = AskedClock(times=2)  # Once for how long it may wait, before it is in the line.
 
         def wait() -> None:
-            with self.turnstile.turn("line", wait_s_max=S_MAX, clock=clock):
+            with self.turn(clock):
                 self.note(name)
 
         yield from _running(wait, clock.is_asked)
