@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import machine
+from benchmarks.block_groups import spread
 from benchmarks.benchmark import Setting, WrongUseError
 from benchmarks.comparison import BASELINE, Trend, compare, differences, load_baseline, save_baseline
 from benchmarks.registry import BENCHMARKS, by_default
@@ -65,6 +66,7 @@ def _outcomes(names: Sequence[str], place: Path, options: argparse.Namespace, se
     for name in names:
         folder = place / name
         folder.mkdir()
+        spread(folder)
         setting = Setting(folder, seed, options.quick, options.long, options.profile, say=_say)
         _say(f"{name}: {BENCHMARKS[name].title} ...")
         begun_at, load_before, begun_s = _now(), machine.load_average(), clock.monotonic_s()
