@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import machine
-from benchmarks.block_groups import spread
 from benchmarks.benchmark import Setting, WrongUseError
+from benchmarks.block_groups import spread
 from benchmarks.comparison import BASELINE, Trend, compare, differences, load_baseline, save_baseline
 from benchmarks.registry import BENCHMARKS, by_default
 from benchmarks.results import Outcome, Results, load, merged
